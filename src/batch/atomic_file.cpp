@@ -77,7 +77,10 @@ int rename_to_free(int folder, const std::string& from, const std::string& to) {
   const base::FileDescriptor claim(
       ::openat(folder, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!claim.valid()) return errno;
-  return ::renameat(folder, from.c_str(), folder, to.c_str()) == 0 ? 0 : errno;
+  if (::renameat(folder, from.c_str(), folder, to.c_str()) == 0) return 0;
+  const int error = errno;
+  ::unlinkat(folder, to.c_str(), 0);
+  return error;
 }
 
 /// What came of trying to take the name.

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
@@ -68,9 +69,21 @@ Result<void> check_first_row(int fd, const std::string& path) {
                     "that is free");
 }
 
-// Cuts a torn tail off.
-Result<void> mend(int fd, const std::string& path, off_t bytes) {
+// Each writer has a shared lock as long as it lives. @return whether nobody else has one; where the
+// file system has no locks, nobody is seen
+bool is_only_writer(int fd) {
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+  return errno != EWOULDBLOCK || ::flock(fd, LOCK_SH) != 0;
+}
+
+// Cuts a torn tail off, or ends it where others may be writing behind it.
+Result<void> mend(int fd, const std::string& path, off_t bytes, bool alone) {
   if (ends_in_newline(fd, bytes)) return {};
+  if (!alone) {
+    const int error = write_all(fd, {reinterpret_cast<const std::uint8_t*>("\n"), 1});
+    if (error != 0) return fail(io_error(path, "end the torn last line", error));
+    return {};
+  }
   if (::ftruncate(fd, end_of_whole_lines(fd, bytes)) != 0) {
     return fail(io_error(path, "cut the torn last line off", errno));
   }
@@ -109,6 +122,7 @@ class ManifestFile final : public Manifest {
 Result<ManifestWriter> ManifestWriter::open(const std::string& path, OpenManifest mode) {
   auto file = open_file(path);
   if (!file) return fail(file.error());
+  const bool alone = is_only_writer(file->get());
   struct stat facts {};
   if (::fstat(file->get(), &facts) != 0) return fail(io_error(path, "examine", errno));
   if (S_ISREG(facts.st_mode) && facts.st_size != 0) {
@@ -116,16 +130,22 @@ Result<ManifestWriter> ManifestWriter::open(const std::string& path, OpenManifes
     if (mode == OpenManifest::kNew) {
       return not_usable(path, "has rows already; give --resume to continue it, or another name");
     }
-    if (auto mended = mend(file->get(), path, facts.st_size); !mended) return fail(mended.error());
+    if (auto mended = mend(file->get(), path, facts.st_size, alone); !mended) {
+      return fail(mended.error());
+    }
   }
+  if (alone) (void)::flock(file->get(), LOCK_SH);
   return ManifestWriter(std::move(*file), path);
 }
 
 Result<void> ManifestWriter::append(const Row& row) {
-  const std::string line = to_json_line(row);
+  std::string line = to_json_line(row);
   const std::lock_guard lock(mutex_);
+  if (torn_) line.insert(line.begin(), '\n');
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(line.data());
-  if (const int error = write_all(file_.get(), {bytes, line.size()}); error != 0) {
+  const int error = write_all(file_.get(), {bytes, line.size()});
+  torn_ = error != 0;
+  if (error != 0) {
     return fail(io_error(path_, "add a row to the manifest", error));
   }
   return {};

@@ -13,7 +13,8 @@ namespace framewire::batch {
 /// torn only with the machine, and several processes may share one manifest.
 class ManifestWriter {
  public:
-  /// Opens the file, making it and its folder where missing; kResume cuts a torn last line off. A
+  /// Opens the file, making it and its folder where missing; kResume cuts a torn last line off,
+  /// or ends it where another process has the manifest open. A
   /// file whose first line is no row is left as it is. Links as find_file_place() has them.
   /// @return io_error; denied for another user's link; invalid_input where kNew finds content, or
   ///         kResume something else than rows
@@ -34,6 +35,7 @@ class ManifestWriter {
   base::FileDescriptor file_;
   std::string path_;
   std::mutex mutex_;
+  bool torn_ = false;  ///< the last row may have been written in part
 };
 
 /// What a manifest says is done; lines that are no rows are passed over. A missing file is an empty

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <base/file_descriptor.hpp>
+#include <base/random.hpp>
 #include <batch/temporary_file.hpp>
 #include <cerrno>
 #include <cstring>
@@ -64,6 +65,14 @@ bool is_at(int file, int folder, const std::string& name) {
          ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
+/// Nobody else's: processes in containers have the same id, and the same first names.
+std::string new_name() {
+  static std::atomic<std::uint64_t> counter{0};
+  static const auto random = base::random_number<std::uint64_t>();
+  return fmt::format("{}{}-{:x}-{}{}", kPrefix, ::getpid(), random ? *random : 0, counter++,
+                     kSuffix);
+}
+
 bool remove_if_stale(const fs::path& path) {
   const base::FileDescriptor file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -75,13 +84,12 @@ bool remove_if_stale(const fs::path& path) {
 }  // namespace
 
 TemporaryFile TemporaryFile::make(int folder) {
-  static std::atomic<std::uint64_t> counter{0};
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  // A name left by a dead process that had this one's id is no obstacle, the next is free.
+  // A name that is not free is no obstacle, the next one is.
   for (int attempt = 0; attempt < 1000; ++attempt) {
     TemporaryFile made;
     made.folder_ = folder;
-    made.name_ = fmt::format("{}{}-{}{}", kPrefix, ::getpid(), counter++, kSuffix);
+    made.name_ = new_name();
     made.slot_ = note(folder, made.name_);
     errno = EINTR;
     if (!g_ending) {
@@ -93,6 +101,7 @@ TemporaryFile TemporaryFile::make(int folder) {
       (void)::flock(made.get(), LOCK_EX);
       // Who looks for files of dead processes may have found it before it was locked.
       if (is_at(made.get(), folder, made.name_)) return made;
+      made.keep();
       continue;
     }
     const int error = errno;
@@ -105,15 +114,19 @@ TemporaryFile TemporaryFile::make(int folder) {
 
 TemporaryFile TemporaryFile::claim(int folder, const std::string& label) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  bool created = false;
   constexpr int kMaxAttempts = 100;
   constexpr int kAgain_ms = 5;
   const std::string name = fmt::format("{}{}{}", kPrefix, label, kSuffix);
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    base::FileDescriptor file(::openat(folder, name.c_str(), kFlags, 0600));
+    base::FileDescriptor file(::openat(folder, name.c_str(), kFlags | O_EXCL, 0600));
+    created = created || file.valid();
+    if (!file.valid()) file = base::FileDescriptor(::openat(folder, name.c_str(), kFlags, 0600));
     if (!file.valid()) break;
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) {
-        ::unlinkat(folder, name.c_str(), 0);
+        // No locks here, or none for now: another process may have that name all the same.
+        if (created) ::unlinkat(folder, name.c_str(), 0);
         return make(folder);
       }
       // Somebody who looks for files of dead processes has the lock for a moment.
@@ -143,7 +156,8 @@ TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
 
 TemporaryFile::~TemporaryFile() {
   if (folder_ < 0) return;
-  ::unlinkat(folder_, name_.c_str(), 0);
+  // Where there are no locks the name may be another's by now.
+  if (valid() && is_at(get(), folder_, name_)) ::unlinkat(folder_, name_.c_str(), 0);
   keep();
 }
 

@@ -38,13 +38,17 @@ int rename_to_free_name(int folder, const std::string& from, const std::string& 
   return ::renameat(folder, from.c_str(), folder, to.c_str()) == 0 ? 0 : errno;
 }
 
-// The numbers of files in a folder.
-Result<Numbers> numbers_in(const OutputRoot& root, const ShardPattern& pattern) {
+// The numbers of files in a folder. @param after  what follows the shards' names
+Result<Numbers> numbers_in(const OutputRoot& root, const ShardPattern& pattern,
+                           std::string_view after = {}) {
   Numbers numbers;
   std::error_code error;
   fs::directory_iterator walk(root.path, error);
   for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {
-    const auto number = pattern.number_of(walk->path().filename().string());
+    std::string name = walk->path().filename().string();
+    if (!name.ends_with(after)) continue;
+    name.resize(name.size() - after.size());
+    const auto number = pattern.number_of(name);
     if (number) numbers.insert(*number);
   }
   if (error) return fail(batch::io_error(root.path, "read the folder", error.value()));
@@ -147,6 +151,7 @@ class PackFolder final : public PackOutputs {
     EarlierPacks earlier;
     const auto shards = numbers_in(outputs_, options_.pattern);
     if (!shards) return fail(shards.error());
+    if (auto good = check_manifests(options); !good) return fail(good.error());
     for (const std::uint64_t number : *shards) {
       const std::string name = options_.pattern.name(number);
       auto record = read_record(manifests_.folder.get(), manifest_name(name));
@@ -163,6 +168,19 @@ class PackFolder final : public PackOutputs {
       earlier.next = number + 1;
     }
     return earlier;
+  }
+
+  /// Manifests without shards are another batch's, or a killed one's.
+  Result<void> check_manifests(const EarlierPackOptions& options) const {
+    if (options.resume) return {};
+    const auto manifests = numbers_in(manifests_, options_.pattern, manifest_name(""));
+    if (!manifests) return fail(manifests.error());
+    if (manifests->empty()) return {};
+    const std::string name = manifest_name(options_.pattern.name(*manifests->begin()));
+    return fail(Status(StatusCode::kInvalidInput,
+                       "is a manifest already; give --resume to go on from it, or another pattern "
+                       "or --manifest")
+                    .about(manifests_.path + "/" + name));
   }
 
   tl::expected<std::unique_ptr<PackOutput>, batch::WriteError> open(

@@ -217,6 +217,15 @@ class Packing(support.Case):
         self.assert_same({name: after[name] for name in before if name.endswith(".tar")},
                          {name: before[name] for name in before if name.endswith(".tar")})
 
+    def test_no_manifest_of_another_batch_is_replaced(self):
+        self.photos(4)
+        self.pack("--manifest", "rows")
+        rows = self.tree("rows")
+        _, said = self.run_program("batch", "photos", "other/%06d.tar", *SIZE, "--pack", "64K", "--manifest",
+                                   "rows", code=2)
+        self.assertIn("is a manifest already", said)
+        self.assertEqual(self.tree("rows"), rows)
+
     def test_a_full_disk_leaves_nothing_half(self):
         self.photos(30, width=600)
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

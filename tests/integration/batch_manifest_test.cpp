@@ -136,6 +136,22 @@ TEST(Manifest, TornLastLineIsCutOffAtEveryLength) {
   }
 }
 
+/// Its end may be a row that the other one is writing.
+TEST(Manifest, WhatAnotherWriterMayBeWritingIsNotCutOff) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.jsonl";
+  ManifestWriter other = open_or_die(path, OpenManifest::kNew);
+  EXPECT_TRUE(other.append(ok_row("a")));
+  const std::string torn = to_json_line(ok_row("b")).substr(0, 30);
+  test::write_text(path, test::read_text(path) + torn);
+  EXPECT_TRUE(open_or_die(path, OpenManifest::kResume).append(ok_row("c")));
+  EXPECT_TRUE(other.append(ok_row("d")));
+  EXPECT_EQ(test::read_text(path), to_json_line(ok_row("a")) + torn + "\n" +
+                                       to_json_line(ok_row("c")) + to_json_line(ok_row("d")));
+  const DoneIndex done = read_or_die(path);
+  for (const char* name : {"a", "c", "d"}) EXPECT_TRUE(done.made(name)) << name;
+}
+
 TEST(Manifest, ResumeNeverShortensAForeignFile) {
   const TemporaryFolder folder;
   const test::Bytes photo = test::make_jpeg(40, 30);

@@ -151,7 +151,10 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   command.output.in_place = arguments.has("in-place");
   command.manifest = arguments.get("manifest");
   command.resume = arguments.has("resume");
-  if (arguments.get("durability") == "file") command.output.durability = batch::Durability::kFile;
+  // What takes an input's place is on the disk before, unless told otherwise.
+  const bool flushes = arguments.get("durability") == "file" ||
+                       (command.output.in_place && !arguments.has("durability"));
+  if (flushes) command.output.durability = batch::Durability::kFile;
   const auto mode = parse_mode(arguments);
   if (!mode) return fail(mode.error());
   command.output.mode = *mode;
