@@ -11,6 +11,7 @@
 #include <dataset/pack_folder.hpp>
 #include <dataset/row_lines.hpp>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -151,7 +152,7 @@ class PackFolder final : public PackOutputs {
     EarlierPacks earlier;
     const auto shards = numbers_in(outputs_, options_.pattern);
     if (!shards) return fail(shards.error());
-    if (auto good = check_manifests(options); !good) return fail(good.error());
+    if (auto good = check_manifests(options, *shards); !good) return fail(good.error());
     for (const std::uint64_t number : *shards) {
       const std::string name = options_.pattern.name(number);
       auto record = read_record(manifests_.folder.get(), manifest_name(name));
@@ -170,17 +171,36 @@ class PackFolder final : public PackOutputs {
     return earlier;
   }
 
-  /// Manifests without shards are another batch's, or a killed one's.
-  Result<void> check_manifests(const EarlierPackOptions& options) const {
-    if (options.resume) return {};
+  /// A manifest without its shard is another batch's, or that of one that was killed before the
+  /// shard got its name. The latter is replaced.
+  Result<void> check_manifests(const EarlierPackOptions& options, const Numbers& shards) const {
     const auto manifests = numbers_in(manifests_, options_.pattern, manifest_name(""));
     if (!manifests) return fail(manifests.error());
-    if (manifests->empty()) return {};
-    const std::string name = manifest_name(options_.pattern.name(*manifests->begin()));
-    return fail(Status(StatusCode::kInvalidInput,
-                       "is a manifest already; give --resume to go on from it, or another pattern "
-                       "or --manifest")
-                    .about(manifests_.path + "/" + name));
+    for (const std::uint64_t number : *manifests) {
+      const std::string name = options_.pattern.name(number);
+      const std::string path = manifests_.path + "/" + manifest_name(name);
+      if (shards.contains(number)) continue;
+      bool ours = options.resume;
+      const auto rows =
+          read_rows(manifests_.folder.get(), manifest_name(name), path,
+                    [&](std::string_view row) { ours = ours && tells_of(row, name); });
+      if (!rows) return fail(rows.error());
+      if (ours) continue;
+      return fail(Status(StatusCode::kInvalidInput,
+                         "is a manifest without its shard, of another batch or of one that was "
+                         "killed; accepted: another pattern or --manifest, or --resume of the "
+                         "same batch")
+                      .about(path));
+    }
+    return {};
+  }
+  /// Whether a row tells of a shard of this batch, or of a picture that is in none.
+  bool tells_of(std::string_view row, const std::string& name) const {
+    const auto parsed = nlohmann::json::parse(row, nullptr, false);
+    if (!parsed.is_object()) return true;
+    const auto output = parsed.find("output");
+    if (output == parsed.end() || !output->is_string()) return true;
+    return output->get_ref<const std::string&>().starts_with(label(name) + ": ");
   }
 
   tl::expected<std::unique_ptr<PackOutput>, batch::WriteError> open(

@@ -31,8 +31,8 @@ class Buffer {
  private:
   struct Free {
     BufferKind kind;
-    std::size_t
-        pages_bytes;  ///< of pages of the process's own (gpu/pinned_pages.hpp); 0: of CUDA's
+    /// Of pages of the process's own (gpu/pinned_pages.hpp); 0: the memory is CUDA's.
+    std::size_t pages_bytes;
     void operator()(std::uint8_t* data) const noexcept;
   };
   std::unique_ptr<std::uint8_t, Free> data_{nullptr, Free{BufferKind::kDevice, 0}};

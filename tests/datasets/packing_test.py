@@ -221,10 +221,11 @@ class Packing(support.Case):
         self.photos(4)
         self.pack("--manifest", "rows")
         rows = self.tree("rows")
-        _, said = self.run_program("batch", "photos", "other/%06d.tar", *SIZE, "--pack", "64K", "--manifest",
-                                   "rows", code=2)
-        self.assertIn("is a manifest already", said)
-        self.assertEqual(self.tree("rows"), rows)
+        for more in (), ("--resume",):
+            _, said = self.run_program("batch", "photos", "other/%06d.tar", *SIZE, "--pack", "64K",
+                                       "--manifest", "rows", *more, code=2)
+            self.assertIn("is a manifest without its shard", said)
+            self.assertEqual(self.tree("rows"), rows)
 
     def test_a_full_disk_leaves_nothing_half(self):
         self.photos(30, width=600)
