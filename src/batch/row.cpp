@@ -41,7 +41,7 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-/// Other text than ASCII is sent through.
+/// Whether a JSON parser gives the text back unchanged; ASCII needs no parser.
 bool survives_json(const std::string& text) {
   const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   if (std::ranges::all_of(text, is_ascii)) return true;

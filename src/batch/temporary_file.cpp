@@ -65,7 +65,7 @@ bool is_at(int file, int folder, const std::string& name) {
          ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
-/// Nobody else's: processes in containers have the same id, and the same first names.
+/// A name that no other process gives: in containers process ids repeat, and counters do.
 std::string new_name() {
   static std::atomic<std::uint64_t> counter{0};
   static const auto random = base::random_number<std::uint64_t>();

@@ -25,7 +25,8 @@ constexpr OptionSpec kDurability{
     "LEVEL",
     "none|file",
     "none",
-    "file: flush each output to the disk before it gets its name; none: leave that to the system",
+    "file: flush each output to the disk before it gets its name, as --in-place does by itself; "
+    "none: leave that to the system",
     "Output"};
 
 constexpr OptionSpec kMode{"mode",

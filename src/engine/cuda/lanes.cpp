@@ -76,7 +76,7 @@ unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64
   return static_cast<unsigned>(std::min<std::uint64_t>(by_cores, by_memory));
 }
 
-/// As many as other lanes, but for which memory would become too little for those.
+/// As many as other lanes, or fewer where a lane would get less than kLaneBytes.
 unsigned progressive_lanes_of(unsigned lanes, std::uint64_t memory) {
   const std::uint64_t shares = memory / kLaneBytes;
   const std::uint64_t left = shares > lanes ? (shares - lanes) / kProgressiveShare : 0;
