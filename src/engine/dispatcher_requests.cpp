@@ -6,8 +6,8 @@
 
 namespace framewire::engine {
 
-/// A group that waited until all of it had room would enter an empty engine. So a large group enters
-/// in parts, each as soon as it has room.
+/// A group that waited until all of it had room would enter an empty engine. So a large group
+/// enters in parts, each as soon as it has room.
 void Dispatcher::submit(std::span<EngineRequest> requests) {
   const std::size_t capacity = flow_.admission().capacity();
   const bool whole = requests.size() <= capacity / 2;
