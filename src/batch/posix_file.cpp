@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <unistd.h>
 #include <batch/posix_file.hpp>
+#include <cerrno>
 #include <system_error>
 
 namespace framewire::batch {
@@ -17,6 +19,13 @@ int write_all(int fd, std::span<const std::uint8_t> bytes) noexcept {
     if (written > 0) bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
   return 0;
+}
+
+// Some file systems in user space, and of networks, have no such call for folders.
+int flush_folder(int folder) noexcept {
+  if (::fsync(folder) == 0) return 0;
+  const bool cannot = errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
+  return cannot ? 0 : errno;
 }
 
 }  // namespace framewire::batch

@@ -14,4 +14,7 @@ namespace framewire::batch {
 /// Writes all bytes, whatever pieces the kernel takes. @return 0, or errno
 [[nodiscard]] int write_all(int fd, std::span<const std::uint8_t> bytes) noexcept;
 
+/// Makes a folder's names last, where its file system can do that at all. @return 0, or errno
+[[nodiscard]] int flush_folder(int folder) noexcept;
+
 }  // namespace framewire::batch

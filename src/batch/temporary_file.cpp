@@ -10,7 +10,9 @@
 #include <batch/temporary_file.hpp>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 
 namespace framewire::batch {
 namespace {
@@ -65,18 +67,50 @@ bool is_at(int file, int folder, const std::string& name) {
          ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
+constexpr std::size_t kHostDigits = 8;
+/// Names this host until it starts again, also in containers. Empty where that is not known.
+const std::string& host_name() {
+  static const std::string name = [] {
+    std::string id;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+    return id.size() > kHostDigits ? id.substr(0, kHostDigits) : std::string();
+  }();
+  return name;
+}
+
+/// Whether a name says that another host has given it.
+bool is_from_another_host(std::string_view name) {
+  name.remove_prefix(kPrefix.size());
+  const std::string_view host = name.substr(0, name.find('-'));
+  const bool told = host.size() == kHostDigits &&
+                    host.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return told && !host_name().empty() && host != host_name();
+}
+
+/// Whether a file may be deleted once its lock is free. Some file systems keep locks within a host,
+/// so that a file of another one only tells by its age that nobody writes it any more.
+bool may_be_stale(int file, std::string_view name) {
+  constexpr std::time_t kMaxPause_s = 3600;
+  struct stat facts {};
+  return !is_from_another_host(name) ||
+         (::fstat(file, &facts) == 0 && std::time(nullptr) - facts.st_mtime > kMaxPause_s);
+}
+
 /// A name that no other process gives: in containers process ids repeat, and counters do.
 std::string new_name() {
   static std::atomic<std::uint64_t> counter{0};
   static const auto random = base::random_number<std::uint64_t>();
-  return fmt::format("{}{}-{:x}-{}{}", kPrefix, ::getpid(), random ? *random : 0, counter++,
-                     kSuffix);
+  return fmt::format("{}{}-{}-{:x}-{}{}", kPrefix, host_name(), ::getpid(), random ? *random : 0,
+                     counter++, kSuffix);
 }
 
 bool remove_if_stale(const fs::path& path) {
-  const base::FileDescriptor file(
-      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  // NFS locks for writing only what is open for writing.
+  base::FileDescriptor file(::open(path.c_str(), O_RDWR | kFlags));
+  if (!file.valid()) file = base::FileDescriptor(::open(path.c_str(), O_RDONLY | kFlags));
   if (!file.valid() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  if (!may_be_stale(file.get(), path.filename().native())) return false;
   // Another process may have deleted it since, and a third one made its own of that name.
   return is_at(file.get(), AT_FDCWD, path.native()) && ::unlink(path.c_str()) == 0;
 }

@@ -10,17 +10,26 @@
 #include <batch/temporary_file.hpp>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <dataset/folder_outputs.hpp>
 #include <dataset/output_root.hpp>
 #include <dataset/running_hash.hpp>
 #include <dataset/tar/header.hpp>
 #include <filesystem>
+#include <limits>
 
 namespace framewire::dataset {
 namespace {
 
 namespace fs = std::filesystem;
 using batch::write_error;
+
+/// A time as a folder's file system has it.
+using FileTime = std::pair<std::time_t, long>;
+
+FileTime modified(const struct stat& facts) {
+  return {facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
+}
 
 /// How far an output has come: to go back to.
 struct OutputMark {
@@ -32,9 +41,9 @@ class FolderOutput final : public ShardOutput {
  public:
   [[nodiscard]] static tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> open(
       const OutputRoot& outputs, const OutputRoot& manifests, const FolderOutputsOptions& options,
-      const std::string& name);
+      FileTime since, const std::string& name);
 
-  Result<std::optional<ShardRecord>> earlier() override;
+  Result<std::optional<Earlier>> earlier() override;
   void begin_sample() override;
   batch::WriteResult drop_sample() override;
   batch::WriteResult append(std::span<const std::uint8_t> bytes) override;
@@ -50,7 +59,8 @@ class FolderOutput final : public ShardOutput {
   static constexpr std::size_t kPieceBytes = 4u << 20;
   static constexpr std::size_t kRowBytes = 64 * 1024;
 
-  explicit FolderOutput(const FolderOutputsOptions& options) : options_(options) {}
+  FolderOutput(const FolderOutputsOptions& options, FileTime since)
+      : options_(options), since_(since) {}
   [[nodiscard]] batch::WriteResult flush();
   [[nodiscard]] batch::WriteResult flush_rows();
   [[nodiscard]] batch::WriteResult finish_archive();
@@ -58,6 +68,7 @@ class FolderOutput final : public ShardOutput {
   [[nodiscard]] batch::WriteResult publish(const batch::Permissions* source);
 
   const FolderOutputsOptions& options_;
+  const FileTime since_;
   std::string path_;           ///< of the output, for messages
   std::string manifest_path_;  ///< likewise
   std::string name_;           ///< last part of the output's name
@@ -122,8 +133,8 @@ int write_at_offset(int file, std::span<const std::uint8_t> bytes, std::uint64_t
 
 tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> FolderOutput::open(
     const OutputRoot& outputs, const OutputRoot& manifests, const FolderOutputsOptions& options,
-    const std::string& name) {
-  std::unique_ptr<FolderOutput> made(new FolderOutput(options));
+    FileTime since, const std::string& name) {
+  std::unique_ptr<FolderOutput> made(new FolderOutput(options, since));
   FolderOutput& out = *made;
   out.path_ = outputs.path + "/" + name;
   out.manifest_path_ = manifests.path + "/" + manifest_name(name);
@@ -143,10 +154,15 @@ tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> FolderOutput::open
   return made;
 }
 
-Result<std::optional<ShardRecord>> FolderOutput::earlier() {
-  auto record = read_record(manifest_folder_.get(), manifest_name(name_));
-  if (record && size_of(folder_.get(), name_) != record->bytes_out) record.reset();
-  return record;
+Result<std::optional<ShardOutput::Earlier>> FolderOutput::earlier() {
+  const std::string manifest = manifest_name(name_);
+  auto record = read_record(manifest_folder_.get(), manifest);
+  if (!record || size_of(folder_.get(), name_) != record->bytes_out) return std::nullopt;
+  struct stat facts {};
+  const bool meanwhile =
+      ::fstatat(manifest_folder_.get(), manifest.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+      modified(facts) > since_;
+  return Earlier{std::move(*record), meanwhile};
 }
 
 batch::WriteResult FolderOutput::flush() {
@@ -269,12 +285,12 @@ batch::WriteResult FolderOutput::check_place() const {
 // The old manifest goes first: it must never tell of the new output.
 batch::WriteResult FolderOutput::publish(const batch::Permissions* source) {
   const std::string manifest = manifest_name(name_);
-  const int error =
+  int error =
       batch::give_permissions(file_->get(), source, folder_.get(), name_, nullptr, options_.mode);
   if (error != 0) return failed(path_, "set the permissions of", error);
-  const int manifest_error = batch::give_permissions(
-      manifest_->get(), source, manifest_folder_.get(), manifest, nullptr, options_.mode);
-  if (manifest_error != 0) return failed(manifest_path_, "set the permissions of", manifest_error);
+  error = batch::give_permissions(manifest_->get(), source, manifest_folder_.get(), manifest,
+                                  nullptr, options_.mode);
+  if (error != 0) return failed(manifest_path_, "set the permissions of", error);
   if (::unlinkat(manifest_folder_.get(), manifest.c_str(), 0) != 0 && errno != ENOENT) {
     return failed(manifest_path_, "replace", errno);
   }
@@ -282,15 +298,15 @@ batch::WriteResult FolderOutput::publish(const batch::Permissions* source) {
     return failed(path_, "rename to", errno);
   }
   file_->keep();
-  if (::fsync(folder_.get()) != 0) return failed(path_, "flush the folder of", errno);
+  error = batch::flush_folder(folder_.get());
+  if (error != 0) return failed(path_, "flush the folder of", error);
   if (::renameat(manifest_folder_.get(), manifest_->name().c_str(), manifest_folder_.get(),
                  manifest.c_str()) != 0) {
     return failed(manifest_path_, "rename to", errno);
   }
   manifest_->keep();
-  if (::fsync(manifest_folder_.get()) != 0) {
-    return failed(manifest_path_, "flush the folder of", errno);
-  }
+  error = batch::flush_folder(manifest_folder_.get());
+  if (error != 0) return failed(manifest_path_, "flush the folder of", error);
   return {};
 }
 
@@ -310,12 +326,21 @@ tl::expected<ShardOutput::Committed, batch::WriteError> FolderOutput::commit(
   return Committed::kWritten;
 }
 
+// By the clock of the file system, which other hosts' files are dated by. Never, where it has none.
+FileTime file_time_now(int folder) {
+  const auto file = batch::TemporaryFile::make(folder);
+  struct stat facts {};
+  if (file.valid() && ::fstat(file.get(), &facts) == 0) return modified(facts);
+  return {std::numeric_limits<std::time_t>::max(), 0};
+}
+
 class FolderOutputs final : public ShardOutputs {
  public:
   FolderOutputs(FolderOutputsOptions options, OutputRoot outputs, OutputRoot manifests)
       : options_(std::move(options)),
         outputs_(std::move(outputs)),
-        manifests_(std::move(manifests)) {}
+        manifests_(std::move(manifests)),
+        opened_(file_time_now(manifests_.folder.get())) {}
 
   std::string label(const std::string& name) const override { return outputs_.path + "/" + name; }
 
@@ -341,13 +366,14 @@ class FolderOutputs final : public ShardOutputs {
 
   tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> open(
       const std::string& name) override {
-    return FolderOutput::open(outputs_, manifests_, options_, name);
+    return FolderOutput::open(outputs_, manifests_, options_, opened_, name);
   }
 
  private:
   const FolderOutputsOptions options_;
   const OutputRoot outputs_;
   const OutputRoot manifests_;
+  const FileTime opened_;
 };
 
 }  // namespace

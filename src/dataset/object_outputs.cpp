@@ -81,18 +81,24 @@ class ObjectOutput final : public ShardOutput {
     looked_ = known != nullptr;
   }
 
-  Result<std::optional<ShardRecord>> earlier() override {
+  Result<std::optional<Earlier>> earlier() override {
     if (looked_) {
       manifest_ = known_.manifest;
       output_ = known_.output;
-      if (known_.record && output_ && tells_of(*known_.record, *output_)) return known_.record;
-      return std::nullopt;
+      const bool whole = known_.record && output_ && tells_of(*known_.record, *output_);
+      if (!whole) return std::nullopt;
+      return Earlier{*known_.record};
     }
     if (auto looked = look(); !looked) return fail(looked.error());
     auto record = read_committed();
-    // It has changed since: what is there then is looked at before the commit.
-    if (!record && record.error().code() == StatusCode::kInvalidInput) return std::nullopt;
-    return record;
+    if (!record) {
+      // It has changed since: what is there then is looked at before the commit.
+      if (record.error().code() == StatusCode::kInvalidInput) return std::nullopt;
+      return fail(record.error());
+    }
+    if (!*record) return std::nullopt;
+    // Where nobody has looked, there was no manifest.
+    return Earlier{std::move(**record), true};
   }
 
   void begin_sample() override {

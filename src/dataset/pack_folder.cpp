@@ -115,14 +115,16 @@ class PackFile final : public PackOutput {
       return unwritten(manifest_path_, "rename to", errno);
     }
     manifest_.keep();
-    if (::fsync(folder) != 0) return unwritten(manifest_path_, "flush the folder of", errno);
-    const int error = rename_to_free_name(outputs_.folder.get(), file_.name(), name_);
+    int error = batch::flush_folder(folder);
+    if (error != 0) return unwritten(manifest_path_, "flush the folder of", error);
+    error = rename_to_free_name(outputs_.folder.get(), file_.name(), name_);
     if (error != 0) {
       ::unlinkat(folder, manifest.c_str(), 0);
       return unwritten(path_, "rename to", error);
     }
     file_.keep();
-    if (::fsync(outputs_.folder.get()) != 0) return unwritten(path_, "flush the folder of", errno);
+    error = batch::flush_folder(outputs_.folder.get());
+    if (error != 0) return unwritten(path_, "flush the folder of", error);
     return {};
   }
 

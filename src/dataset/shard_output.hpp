@@ -27,8 +27,13 @@ class ShardOutput {
   virtual ~ShardOutput() = default;
 
   /// What the manifest says, if there is one that ends in a record, and the output is the one that
-  /// it tells of. Called before anything else. @return any error
-  [[nodiscard]] virtual Result<std::optional<ShardRecord>> earlier() = 0;
+  /// it tells of.
+  struct Earlier {
+    ShardRecord record;
+    bool meanwhile = false;  ///< made since this batch has opened its outputs
+  };
+  /// Called before anything else. @return any error
+  [[nodiscard]] virtual Result<std::optional<Earlier>> earlier() = 0;
 
   /// What comes now can be taken back until the next call.
   virtual void begin_sample() = 0;

@@ -141,7 +141,11 @@ class TarBatch::State {
     return shard % options_.part.count == options_.part.index;
   }
   [[nodiscard]] std::vector<std::string> our_names() const;
-  [[nodiscard]] bool is_done(const ShardRecord& record, const ShardRecord& wanted) const;
+  [[nodiscard]] bool is_done(const ShardOutput::Earlier& earlier, const ShardRecord& wanted) const;
+  [[nodiscard]] bool has_more() const {
+    return next_shard_ < shards_.size() || next_again_ < again_.size();
+  }
+  [[nodiscard]] bool may_open() const;
   [[nodiscard]] Result<std::optional<batch::Input>> open_shard(std::uint64_t id);
   [[nodiscard]] Result<void> meet(batch::WriteError error);
   [[nodiscard]] std::shared_ptr<ShardWork> find(std::uint64_t id);
@@ -162,6 +166,8 @@ class TarBatch::State {
 
   // Of the thread that lists.
   std::size_t next_shard_ = 0;
+  std::vector<std::size_t> again_;  ///< what other processes had, to be looked at once more
+  std::size_t next_again_ = 0;
   std::vector<std::shared_ptr<ShardWork>> listings_;
   std::size_t turn_ = 0;
 
@@ -216,9 +222,12 @@ Result<void> TarBatch::State::begin() {
   return outputs_->resume(our_names());
 }
 
-bool TarBatch::State::is_done(const ShardRecord& record, const ShardRecord& wanted) const {
-  const bool clean = record.failed == 0 && !record.damaged_at;
-  return is_same_work(record, wanted) && (clean || !options_.retry_failed);
+// What failed once more in another process of this run is not tried a third time.
+bool TarBatch::State::is_done(const ShardOutput::Earlier& earlier,
+                              const ShardRecord& wanted) const {
+  const bool clean = earlier.record.failed == 0 && !earlier.record.damaged_at;
+  return is_same_work(earlier.record, wanted) &&
+         (clean || !options_.retry_failed || earlier.meanwhile);
 }
 
 // An error of one shard, or one that ends the batch.
@@ -252,7 +261,11 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
     return std::nullopt;
   }
   if (*output == nullptr) {
-    count(&ShardTotals::elsewhere);
+    if (next_again_ == 0) {
+      again_.push_back(static_cast<std::size_t>(id));
+    } else {
+      count(&ShardTotals::elsewhere);
+    }
     return std::nullopt;
   }
   // Also without resume: another process may have done it since this one began.
@@ -263,7 +276,7 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
     return std::nullopt;
   }
   if (*earlier && is_done(**earlier, begin_record(shard.name, **shard_input, settings_))) {
-    count(&ShardTotals::unchanged);
+    count((*earlier)->meanwhile ? &ShardTotals::elsewhere : &ShardTotals::unchanged);
     return std::nullopt;
   }
   const auto work =
@@ -278,24 +291,31 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
   return std::nullopt;
 }
 
+// What other processes had is looked at again when all else has been listed: one of them may have
+// died since.
+bool TarBatch::State::may_open() const {
+  if (listings_.size() >= options_.in_work || open_ >= max_open_) return false;
+  return next_shard_ < shards_.size() || (listings_.empty() && next_again_ < again_.size());
+}
+
 Result<std::optional<batch::Input>> TarBatch::State::next() {
   for (;;) {
-    const auto may_open = [this] { return next_shard_ < shards_.size() && open_ < max_open_; };
     const bool goes_on = budget_.wait([&] {
-      if (listings_.size() < options_.in_work && may_open()) return true;
-      if (listings_.empty()) return next_shard_ >= shards_.size();
+      if (may_open()) return true;
+      if (listings_.empty()) return !has_more();
       return std::ranges::any_of(listings_, [](const auto& work) { return work->may_list(); });
     });
     if (!goes_on) return std::nullopt;
-    if (listings_.size() < options_.in_work && may_open()) {
-      const std::size_t id = next_shard_++;
+    if (may_open()) {
+      const bool first = next_shard_ < shards_.size();
+      const std::size_t id = first ? next_shard_++ : again_[next_again_++];
       if (!is_ours(id)) continue;
       auto opened = open_shard(id);
       if (!opened || *opened) return opened;
       continue;
     }
     if (listings_.empty()) {
-      if (next_shard_ >= shards_.size()) return std::nullopt;
+      if (!has_more()) return std::nullopt;
       continue;
     }
     const std::size_t index = turn_++ % listings_.size();

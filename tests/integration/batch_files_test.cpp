@@ -105,6 +105,20 @@ TEST(AtomicFile, CleansWhatTheDeadLeftAndSparesTheLiving) {
   EXPECT_TRUE(remove_stale_temporaries(folder / "missing")) << "nothing to clean is no error";
 }
 
+// Locks of another host may not be seen.
+TEST(AtomicFile, CleansWhatOtherHostsLeftAnHourAgo) {
+  const TemporaryFolder folder;
+  const std::string fresh = folder / ".framewire-ffffffff-7-1a-0.tmp";
+  const std::string old = folder / ".framewire-ffffffff-7-1a-1.tmp";
+  test::write_text(fresh, "half");
+  test::write_text(old, "half");
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  const auto removed = remove_stale_temporaries(folder.path());
+  ASSERT_TRUE(removed);
+  EXPECT_EQ(*removed, 1u);
+  EXPECT_TRUE(fs::exists(fresh));
+}
+
 /// Between a file's making and its locking, too.
 TEST(AtomicFile, CleaningSparesWhatIsBeingMade) {
   const TemporaryFolder folder;

@@ -1,7 +1,10 @@
 // Batches over tar shards with hooks in place of an engine: what slow, lost and unreadable members
 // do.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <base/file_descriptor.hpp>
 #include <batch/runner.hpp>
 #include <dataset/tar_batch.hpp>
 #include <future>
@@ -52,15 +55,19 @@ class ShardsRun : public ::testing::Test {
     }
     test::write_file(folder_ / name, archive.end().bytes);
   }
-  Summary run(const std::vector<std::string>& names) {
+  [[nodiscard]] std::unique_ptr<TarBatch> open(const std::vector<std::string>& names) const {
     std::vector<std::string> paths;
     for (const std::string& name : names) paths.push_back(folder_ / name);
     auto shards = TarBatch::open(paths, options_);
     EXPECT_TRUE(shards) << shards.error().to_string();
+    return shards ? std::move(*shards) : nullptr;
+  }
+  Summary run(const std::vector<std::string>& names) { return run(open(names)); }
+  Summary run(const std::unique_ptr<TarBatch>& shards) {
     if (!shards) return {};
-    with_.manifest = &(*shards)->manifest();
-    auto summary = batch::run((*shards)->source(), (*shards)->sink(), hooks_, settings_, with_);
-    totals_ = (*shards)->totals();
+    with_.manifest = &shards->manifest();
+    auto summary = batch::run(shards->source(), shards->sink(), hooks_, settings_, with_);
+    totals_ = shards->totals();
     EXPECT_TRUE(summary);
     return summary ? *summary : Summary{};
   }
@@ -208,6 +215,55 @@ TEST_F(ShardsRun, AShardThatIsMissingIsARow) {
   EXPECT_EQ(summary.ok, 2u);
   EXPECT_EQ(totals_.failed, 1u);
   EXPECT_EQ(totals_.written, 1u);
+}
+
+TEST_F(ShardsRun, AShardThatAnotherProcessGaveUpIsMadeInTheEnd) {
+  for (const char* name : {"a.tar", "b.tar", "c.tar"}) make_shard(name, 3, 10);
+  const auto claim = [&](const std::string& shard) {
+    const std::string path = folder_ / ("out/.framewire-" + shard + ".tmp");
+    base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT, 0600));
+    EXPECT_EQ(::flock(file.get(), LOCK_EX), 0);
+    return file;
+  };
+  test::fs::create_directory(folder_ / "out");
+  base::FileDescriptor given_up = claim("a.tar");
+  const base::FileDescriptor kept = claim("b.tar");
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    given_up = {};
+    return twice(jpeg, options);
+  };
+  settings_.jobs = 1;
+  EXPECT_EQ(run({"a.tar", "b.tar", "c.tar"}).ok, 6u);
+  EXPECT_EQ(totals_.written, 2u);
+  EXPECT_EQ(totals_.elsewhere, 1u);
+  EXPECT_EQ(output("a.tar").members.size(), 6u);
+}
+
+TEST_F(ShardsRun, WhatFailedOnceMoreInAnotherProcessIsNotTriedAgain) {
+  make_shard("a.tar", 3, 10);
+  std::atomic<int> tried{0};
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg,
+                      const ResizeOptions& options) -> Result<Resized> {
+    ++tried;
+    if (jpeg[3] == '1') return fail(StatusCode::kInvalidInput, "is none");
+    return twice(jpeg, options);
+  };
+  EXPECT_EQ(run({"a.tar"}).failed, 1u);
+  options_.resume = options_.retry_failed = true;
+  // Long enough for the coarsest clock of a file system's times.
+  const auto let_time_pass = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+  let_time_pass();
+  const auto one = open({"a.tar"});
+  const auto other = open({"a.tar"});
+  let_time_pass();
+  EXPECT_EQ(run(one).failed, 1u);
+  EXPECT_EQ(totals_.written, 1u);
+  EXPECT_EQ(tried, 6);
+  EXPECT_EQ(run(other).failed, 0u);
+  EXPECT_EQ(totals_.elsewhere, 1u);
+  EXPECT_EQ(tried, 6);
+  let_time_pass();
+  EXPECT_EQ(run({"a.tar"}).failed, 1u) << "a later run tries";
 }
 
 TEST_F(ShardsRun, AStopLeavesWholeShardsAlone) {
