@@ -12,4 +12,15 @@ Result<void> check(cudaError_t error, const char* doing) {
                                 cudaGetErrorName(error)));
 }
 
+Result<bool> check_over(cudaError_t answer, const char* doing) {
+  if (answer == cudaErrorNotReady) {
+    forget_errors();
+    return false;
+  }
+  if (auto ok = check(answer, doing); !ok) return fail(ok.error());
+  return true;
+}
+
+void forget_errors() noexcept { (void)cudaGetLastError(); }
+
 }  // namespace framewire::gpu

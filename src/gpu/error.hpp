@@ -10,4 +10,12 @@ namespace framewire::gpu {
 /// @param doing  what was tried, for the message: "allocating 64 bytes on device 0"
 [[nodiscard]] Result<void> check(cudaError_t error, const char* doing);
 
+/// The answer of cudaStreamQuery() and cudaEventQuery(): whether the work is over. That it is not
+/// is no error, and does not stay behind as one.
+[[nodiscard]] Result<bool> check_over(cudaError_t answer, const char* doing);
+
+/// Forgets the errors of this thread's earlier calls, the program's own among them, before work
+/// whose launches are checked by cudaGetLastError().
+void forget_errors() noexcept;
+
 }  // namespace framewire::gpu

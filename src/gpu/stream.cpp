@@ -37,9 +37,9 @@ Result<void> Stream::synchronise() const {
 
 Result<void> Stream::wait_until_idle(std::chrono::microseconds step) const {
   for (;;) {
-    const cudaError_t found = cudaStreamQuery(stream_.get());
-    if (found != cudaErrorNotReady) return check(found, "work on the device");
-    (void)cudaGetLastError();  // an answer, not a fault for whoever asks after launches
+    const auto over = check_over(cudaStreamQuery(stream_.get()), "work on the device");
+    if (!over) return fail(over.error());
+    if (*over) return {};
     std::this_thread::sleep_for(step);
   }
 }
@@ -68,9 +68,8 @@ Result<void> Event::record(cudaStream_t stream) const {
 }
 
 bool Event::is_passed() const noexcept {
-  if (cudaEventQuery(event_.get()) != cudaErrorNotReady) return true;
-  (void)cudaGetLastError();  // an answer, not a fault for whoever asks after launches
-  return false;
+  const auto over = check_over(cudaEventQuery(event_.get()), "work on the device");
+  return !over || *over;
 }
 
 Result<void> Event::synchronise() const {

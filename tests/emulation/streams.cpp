@@ -136,7 +136,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (is_default(stream) || stream->queue->work.empty()) return cudaSuccess;
   stream->queue->step();
-  return stream->queue->work.empty() ? cudaSuccess : cudaErrorNotReady;
+  return stream->queue->work.empty() ? cudaSuccess : note(cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
@@ -208,7 +208,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(mutex());
   if (event->queue == nullptr || event->queue->done >= event->position) return cudaSuccess;
   event->queue->step();
-  return event->queue->done >= event->position ? cudaSuccess : cudaErrorNotReady;
+  return event->queue->done >= event->position ? cudaSuccess : note(cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -33,6 +33,7 @@ class Arrivals : public TransportDevices {
     if (tell_.word != nullptr) {
       ASSERT_EQ(cudaFreeHost(tell_.word), cudaSuccess);
     }
+    TransportDevices::TearDown();
   }
   [[nodiscard]] std::uint64_t* words(unsigned round) const {
     return reinterpret_cast<std::uint64_t*>(words_.data()) + std::size_t{64} * round;

@@ -26,10 +26,16 @@ inline void require_gpu() {
   if (!have_gpu()) GTEST_SKIP() << "no CUDA device here";
 }
 
+/// What the library leaves pending is taken for the fault of whoever asks next.
+inline void expect_no_error_pending() {
+  if (have_gpu()) EXPECT_STREQ(cudaGetErrorName(cudaGetLastError()), "cudaSuccess");
+}
+
 /// The fixture of a test that needs no other.
 class GpuTest : public testing::Test {
  protected:
   void SetUp() override { require_gpu(); }
+  void TearDown() override { expect_no_error_pending(); }
 };
 
 /// The same for a matrix.
@@ -37,6 +43,7 @@ template <typename Cell>
 class GpuTestWith : public testing::TestWithParam<Cell> {
  protected:
   void SetUp() override { require_gpu(); }
+  void TearDown() override { expect_no_error_pending(); }
 };
 
 }  // namespace framewire::gpu_tests

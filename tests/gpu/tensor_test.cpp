@@ -286,6 +286,21 @@ TEST_F(GpuTensor, WritesBehindTheCallersStream) {
   EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.elements.begin()));
 }
 
+TEST_F(GpuTensor, TakesNoBlameForAnErrorOfTheCallers) {
+  const JpegBytes file = conformance::make_jpeg(
+      {conformance::layout("420"), conformance::all_codings()[0], 64, 48, 85, 0, 3});
+  TensorOptions options = options_of(8, 8);
+  options.device = 0;
+  auto decoder = TensorDecoder::make(options).value();
+  for (int i = 0; i < 3; ++i) {
+    void* none = nullptr;
+    ASSERT_EQ(cudaMalloc(&none, std::size_t{1} << 60), cudaErrorMemoryAllocation);
+    const auto batch = decode_on_device(decoder, {{file, {}, false}});
+    ASSERT_TRUE(batch.done) << batch.done.error().to_string();
+    EXPECT_EQ(batch.ok[0], 1);
+  }
+}
+
 TEST_F(GpuTensor, RefusesWhatIsNotTheDevices) {
   const JpegBytes file = conformance::make_jpeg(
       {conformance::layout("420"), conformance::all_codings()[0], 16, 16, 85, 0, 3});

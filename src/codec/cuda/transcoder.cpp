@@ -63,6 +63,7 @@ Result<void> Transcoder::enqueue(std::span<const Item> items) {
   plan_.lay_out();
   if (auto ok = reserve(); !ok) return ok;
   in_flight_ = true;
+  gpu::forget_errors();
   return run();
 }
 

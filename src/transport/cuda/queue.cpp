@@ -28,7 +28,7 @@ class CudaMark final : public Mark {
   ~CudaMark() override { pools_.give_back(std::move(event_)); }
   CudaMark(const CudaMark&) = delete;
   CudaMark& operator=(const CudaMark&) = delete;
-  bool passed() const override { return cudaEventQuery(event_.get()) != cudaErrorNotReady; }
+  bool passed() const override { return event_.is_passed(); }
 
  private:
   gpu::Event event_;
@@ -148,8 +148,8 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
 
   Result<void> check() override {
     if (!lanes_[0].stream) return {};
-    const cudaError_t error = cudaStreamQuery(lanes_[0].stream->get());
-    return error == cudaErrorNotReady ? Result<void>() : gpu::check(error, "copying");
+    const auto over = gpu::check_over(cudaStreamQuery(lanes_[0].stream->get()), "copying");
+    return over ? Result<void>() : fail(over.error());
   }
 
   Result<void> copy_by_kernel(std::byte* to, const std::byte* from, std::uint64_t bytes,
@@ -213,12 +213,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
   }
 
   Result<bool> is_over(const Pending& copy) {
-    if (copy.event) {
-      const cudaError_t error = cudaEventQuery(copy.event->get());
-      if (error == cudaErrorNotReady) return false;
-      if (auto good = gpu::check(error, "copying"); !good) return fail(good.error());
-      return true;
-    }
+    if (copy.event) return gpu::check_over(cudaEventQuery(copy.event->get()), "copying");
     auto done = copier_->done(copy.number);
     if (!done || *done || ++looks_ % kLooksAQuestion != 0) return done;
     if (auto works = check(); !works) return fail(works.error());

@@ -169,6 +169,7 @@ TEST(Emulation, NothingIsDoneBeforeItIsWaitedFor) {
   ASSERT_EQ(start(one, count_up, 1, 1, 0, value.data()), cudaSuccess);
   EXPECT_NE(value.read()[0], 3 * kThreads);
   EXPECT_EQ(cudaEventQuery(reached), cudaErrorNotReady);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady) << "as with CUDA, the answer stays behind";
   ASSERT_EQ(cudaStreamWaitEvent(other.get(), reached), cudaSuccess);
   other.wait();
   EXPECT_EQ(value.read()[0], 3 * kThreads);  // not what came behind the event
@@ -251,6 +252,7 @@ TEST(Emulation, ACounterWraps) {
     ASSERT_EQ(start(stream, take_numbers, 5, 1, 0, counter.data(), taken.data()), cudaSuccess);
   }
   EXPECT_EQ(cudaStreamQuery(stream.get()), cudaErrorNotReady);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady);
   stream.wait();
   EXPECT_EQ(counter.read()[0], 0U);
   EXPECT_EQ(taken.read(), std::vector<unsigned>(5, 2));
