@@ -1,6 +1,7 @@
 // framewire report over manifests that strangers have written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <dataset/shard_record.hpp>
 #include <tests/integration/support.hpp>
 
@@ -48,6 +49,17 @@ TEST_F(CliReportAttack, RowsHaveABound) {
   const Ran ran = report("--json");
   EXPECT_NE(ran.exit_code, 0);
   EXPECT_THAT(ran.err, HasSubstr("too_large: " + manifest_));
+}
+
+// Data sets come from strangers, and so may modules beside them.
+TEST_F(CliReportAttack, NothingInTheCurrentFolderIsRun) {
+  put_manifest("", "in/a.tar");
+  for (const char* module : {"json.py", "pyarrow.py"}) {
+    write_text(folder_ / module, "open('" + (folder_ / "run") + "', 'w')\n");
+  }
+  const auto enter = [&] { ASSERT_EQ(::chdir(folder_.path().c_str()), 0); };
+  (void)run_program({"report", folder_ / "out", "--parquet", folder_ / "rows"}, {}, enter);
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
 // For reports as for batches.

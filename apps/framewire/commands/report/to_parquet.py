@@ -1,10 +1,14 @@
 # Rows of manifests to one Parquet file. Run by framewire report --parquet: python3 -c THIS FILE
 # Standard input: "SHARD\0MANIFEST\0" for each manifest; where MANIFEST is empty its lines follow, and
 # after them one that is a NUL. Exit code 0: FILE is whole; else it is as it was.
+import sys
+
+# With -c Python looks for modules in the current folder first, which may hold anything.
+sys.path = [place for place in sys.path if place]
+
 import json
 import os
 import signal
-import sys
 
 BATCH_ROWS = 10_000
 NO_PYARROW = 4
