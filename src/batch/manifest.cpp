@@ -42,7 +42,6 @@ off_t end_of_whole_lines(int fd, off_t bytes) {
 
 // Up to the first newline; nothing where none comes within the length of any row.
 Result<std::optional<std::string>> first_line(int fd, const std::string& path) {
-  constexpr std::size_t kMaxRowBytes = 1 << 20;
   constexpr std::size_t kPiece = 4096;
   std::string line;
   while (line.size() < kMaxRowBytes) {

@@ -151,6 +151,7 @@ tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> FolderOutput::open
   if (!claim.valid() && errno == EWOULDBLOCK) return nullptr;
   if (!claim.valid()) return failed(out.manifest_path_, "create", errno);
   out.claim_.emplace(std::move(claim));
+  if (auto free = out.check_place(); !free) return tl::unexpected<batch::WriteError>(free.error());
   return made;
 }
 
@@ -264,9 +265,16 @@ batch::WriteResult FolderOutput::finish_archive() {
   return {};
 }
 
-// What lies in the output's place now may be replaced only where it is a file, and no input.
+// What lies in the output's place now may be replaced only where it is a file, and no input; in the
+// manifest's place, only a manifest.
 batch::WriteResult FolderOutput::check_place() const {
   struct stat facts {};
+  const std::string manifest = manifest_name(name_);
+  const int there =
+      ::fstatat(manifest_folder_.get(), manifest.c_str(), &facts, AT_SYMLINK_NOFOLLOW);
+  if (there == 0 && facts.st_size != 0 && !read_record(manifest_folder_.get(), manifest)) {
+    return failed(is_no_manifest(manifest_path_));
+  }
   if (::fstatat(folder_.get(), name_.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return {};
     return failed(path_, "examine", errno);

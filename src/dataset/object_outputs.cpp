@@ -82,7 +82,8 @@ class ObjectOutput final : public ShardOutput {
   }
 
   Result<std::optional<Earlier>> earlier() override {
-    if (looked_) {
+    // A manifest without a record may have been replaced while it was read.
+    if (looked_ && (!known_.manifest || known_.record)) {
       manifest_ = known_.manifest;
       output_ = known_.output;
       const bool whole = known_.record && output_ && tells_of(*known_.record, *output_);
@@ -90,14 +91,15 @@ class ObjectOutput final : public ShardOutput {
       return Earlier{*known_.record};
     }
     if (auto looked = look(); !looked) return fail(looked.error());
-    auto record = read_committed();
+    if (!manifest_) return std::nullopt;
+    auto record = read_record_of(manifests(), *manifest_);
     if (!record) {
       // It has changed since: what is there then is looked at before the commit.
       if (record.error().code() == StatusCode::kInvalidInput) return std::nullopt;
       return fail(record.error());
     }
-    if (!*record) return std::nullopt;
-    // Where nobody has looked, there was no manifest.
+    if (!*record) return fail(is_no_manifest(manifests().label(manifest_key_)));
+    if (!output_ || !tells_of(**record, *output_)) return std::nullopt;
     return Earlier{std::move(**record), true};
   }
 

@@ -225,6 +225,14 @@ class ObjectSink final : public batch::Sink {
   std::string label(const std::string& name) const override {
     return where_.store->label(where_.prefix + name);
   }
+  // A bucket that is missing is found out before anything is read for it. Who may not list may
+  // still write.
+  Result<void> begin(const batch::BeginSink&) override {
+    const auto listed =
+        where_.store->list(where_.prefix, "", [](const ObjectInfo&) { return false; });
+    if (listed || listed.error().code() == StatusCode::kDenied) return {};
+    return fail(listed.error());
+  }
   Result<std::optional<std::uint64_t>> find(const std::string& name) const override {
     const auto object = where_.store->find(where_.prefix + name);
     if (!object) return fail(object.error());

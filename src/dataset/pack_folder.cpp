@@ -182,7 +182,7 @@ class PackFolder final : public PackOutputs {
       const std::string name = options_.pattern.name(number);
       const std::string path = manifests_.path + "/" + manifest_name(name);
       if (shards.contains(number)) continue;
-      bool ours = options.resume;
+      bool ours = options.resume && read_record(manifests_.folder.get(), manifest_name(name));
       const auto rows =
           read_rows(manifests_.folder.get(), manifest_name(name), path,
                     [&](std::string_view row) { ours = ours && tells_of(row, name); });

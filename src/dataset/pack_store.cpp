@@ -101,14 +101,16 @@ class PackStore final : public PackOutputs {
   Result<EarlierPacks> read_earlier(const EarlierPackOptions& options) override {
     auto shards = list(options_.outputs, "");
     if (!shards) return fail(shards.error());
-    if (!options.resume) {
-      if (shards->empty()) return EarlierPacks();
+    if (!options.resume && !shards->empty()) {
       auto refused = check_earlier(label(options_.pattern.name(shards->begin()->first)),
                                    std::nullopt, options);
       return fail(std::move(refused.error()));
     }
     auto manifests = list(options_.manifests, kRowsEnding);
     if (!manifests) return fail(manifests.error());
+    if (auto good = check_alone(*shards, *manifests, options.resume); !good) {
+      return fail(good.error());
+    }
     if (!shards->empty() && !manifests->contains(shards->rbegin()->first)) {
       orphan_ = std::move(shards->extract(std::prev(shards->end())).mapped());
     }
@@ -148,6 +150,30 @@ class PackStore final : public PackOutputs {
     });
     if (!listed) return fail(listed.error());
     return objects;
+  }
+
+  /// Manifests without their shards: those of shards that were deleted are replaced by batches that
+  /// resume, and nothing else is.
+  [[nodiscard]] Result<void> check_alone(const ByNumber& shards, const ByNumber& manifests,
+                                         bool resume) const {
+    store::ObjectStore& store = *options_.manifests.store;
+    std::vector<ObjectInfo> alone;
+    for (const auto& [number, manifest] : manifests) {
+      if (!shards.contains(number)) alone.push_back(manifest);
+    }
+    if (!resume && !alone.empty()) {
+      return fail(Status(StatusCode::kInvalidInput,
+                         "is a manifest without its shard; accepted: another pattern or "
+                         "--manifest, or --resume of the same batch")
+                      .about(store.label(alone.front().key)));
+    }
+    RecordReader records(store, alone);
+    for (const ObjectInfo& manifest : alone) {
+      const auto record = records.next();
+      if (!record) return fail(record.error());
+      if (!*record) return fail(is_no_manifest(store.label(manifest.key)));
+    }
+    return {};
   }
 
   [[nodiscard]] Result<EarlierPacks> read_manifests(const ByNumber& shards,

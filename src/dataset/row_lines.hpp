@@ -1,6 +1,7 @@
 // The rows of a manifest, from pieces of any size.
 #pragma once
 
+#include <batch/row.hpp>
 #include <cstddef>
 #include <framewire/status.hpp>
 #include <functional>
@@ -9,8 +10,7 @@
 
 namespace framewire::dataset {
 
-/// Bound on a row: three texts with a name of half a megabyte, as tar may have it, escaped.
-inline constexpr std::size_t kMaxRowBytes = 16u << 20;
+using batch::kMaxRowBytes;
 
 /// Cuts text into lines. Memory: one row.
 class RowLines {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <dataset/shard_record.hpp>
 #include <nlohmann/json.hpp>
+#include <store/object_store.hpp>
 #include <vector>
 
 namespace framewire::dataset {
@@ -95,7 +96,11 @@ std::optional<ShardRecord> parse_record(std::string_view line) {
 }
 
 bool is_same_work(const ShardRecord& one, const ShardRecord& other) noexcept {
-  const bool same_input = one.bytes_in == other.bytes_in && one.version == other.version &&
+  // A web server may tell of neither.
+  const bool is_known =
+      !other.version.empty() || other.mtime_ns != 0 || !store::is_remote_url(other.input);
+  const bool same_input = is_known && one.bytes_in == other.bytes_in &&
+                          one.version == other.version &&
                           (!one.version.empty() || one.mtime_ns == other.mtime_ns);
   return same_input && one.options_hash == other.options_hash &&
          one.failed_samples == other.failed_samples;
@@ -106,6 +111,13 @@ std::optional<ShardRecord> record_at_end(std::string_view tail) {
   const std::size_t before =
       tail.size() < 2 ? std::string_view::npos : tail.rfind('\n', tail.size() - 2);
   return parse_record(tail.substr(before == std::string_view::npos ? 0 : before + 1));
+}
+
+Status is_no_manifest(const std::string& label) {
+  return Status(StatusCode::kInvalidInput,
+                "is no manifest of a shard, and is not replaced; accepted: another folder, or "
+                "--manifest with one")
+      .about(label);
 }
 
 std::string manifest_name(const std::string& shard) { return shard + std::string(kSuffix); }

@@ -45,7 +45,7 @@ struct ShardRecord {
 [[nodiscard]] std::optional<ShardRecord> parse_record(std::string_view line);
 
 /// Whether both tell of the same input, made in the same way: by version, or by time where there is
-/// none.
+/// none. An object that has neither may be any.
 [[nodiscard]] bool is_same_work(const ShardRecord& one, const ShardRecord& other) noexcept;
 
 /// The record at the end of a manifest, of which `tail` is the last kRecordTailBytes, or all.
@@ -53,6 +53,10 @@ struct ShardRecord {
 [[nodiscard]] std::optional<ShardRecord> record_at_end(std::string_view tail);
 /// A record has a few hundred bytes, and two names of at most 4,096.
 inline constexpr std::size_t kRecordTailBytes = 64 * 1024;
+
+/// About a file in the place of a manifest that does not end in a record, which none that was
+/// written lacks.
+[[nodiscard]] Status is_no_manifest(const std::string& label);
 
 /// The name of a shard's manifest: the shard's, and ".jsonl".
 [[nodiscard]] std::string manifest_name(const std::string& shard);

@@ -73,7 +73,9 @@ UnpackSource::OpenShard::OpenShard(std::unique_ptr<ShardInput> opened)
 UnpackSource::UnpackSource(std::vector<NamedShard> shards, UnpackOptions options)
     : shards_(std::move(shards)),
       options_(std::move(options)),
-      pieces_({.max_bytes = options_.store_bytes, .objects = 1}) {}
+      pieces_({.max_bytes = options_.store_bytes, .objects = 1}) {
+  for (const NamedShard& shard : shards_) inputs_.insert(shard.path);
+}
 UnpackSource::~UnpackSource() = default;
 
 Result<std::optional<batch::Input>> UnpackSource::next() {
@@ -149,6 +151,11 @@ std::optional<Status> UnpackSource::fault_of(const tar::Member& member, const st
   if (auto good = batch::check_name(name); !good) return std::move(good.error());
   if (batch::is_temporary_name(std::filesystem::path(name).filename().string())) {
     return Status(StatusCode::kInvalidInput, "has a name that unfinished outputs have");
+  }
+  // Of files the sink sees it, whatever they are called.
+  if (options_.sink != nullptr && inputs_.contains(options_.sink->label(name))) {
+    return Status(StatusCode::kInvalidInput,
+                  "would replace a shard of this batch; accepted: another OUT_DIR");
   }
   if (names_.insert(name)) return std::nullopt;
   return Status(StatusCode::kInvalidInput,

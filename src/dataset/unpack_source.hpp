@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace framewire::dataset {
@@ -27,9 +28,9 @@ struct UnpackOptions {
 
 /// A source of the pictures in shards, shard by shard. A member is named as its archive says,
 /// without "./" in front; it has an error where that name leads anywhere else than below a folder,
-/// or was met before. Links, folders and devices are passed over. What cannot be read of a shard is
-/// one input with an error; the next shard follows. Memory: about 50 bytes a name, and of shards in
-/// stores what the options say.
+/// was met before, or is that of a shard. Links, folders and devices are passed over. What cannot
+/// be read of a shard is one input with an error; the next shard follows. Memory: about 50 bytes a
+/// name, and of shards in stores what the options say.
 class UnpackSource final : public batch::Source {
  public:
   /// @param shards  paths or URLs of objects, without braces or wildcards
@@ -70,6 +71,7 @@ class UnpackSource final : public batch::Source {
   std::shared_ptr<OpenShard> shard_;  ///< that is being listed
   std::optional<tar::Reader> reader_;
   batch::NameSet names_;
+  std::unordered_set<std::string> inputs_;  ///< paths and URLs of the shards
   std::uint64_t sidecars_written_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <store/address.hpp>
+#include <store/object_store.hpp>
 #include <store/text.hpp>
 
 namespace framewire::store {
@@ -39,7 +40,7 @@ Result<EndpointParts> parse_endpoint(std::string_view text) {
   const auto refuse = [&] {
     // What stands before an '@' may be a password.
     const std::string shown =
-        text.find('@') == std::string_view::npos ? printable(text) : "endpoint";
+        text.find('@') == std::string_view::npos ? printable(without_query(text)) : "endpoint";
     return fail(Status(StatusCode::kInvalidInput,
                        "is no endpoint; accepted: http://HOST or https://HOST, with a port, or a "
                        "path of letters, without a user, query or fragment")

@@ -149,6 +149,10 @@ class Packing(support.Case):
         self.assertEqual(self.pack("--resume")["pack"], {"shards": 0, "samples": 0, "sidecars": 0,
                                                          "unchanged": 27})
         self.run_program("batch", "photos", PATTERN, "--size", "32x", "--pack", "64K", "--resume", code=2)
+        for more in ("--key-dots", "underscore"), ("--sidecars", "txt"):
+            _, said = self.run_program("batch", "photos", PATTERN, *SIZE, "--pack", "64K", "--resume",
+                                       *more, code=2)
+            self.assertIn("other options", said)
         # A shard that nobody has packed here is neither counted nor replaced.
         self.write("shards/000077.tar", "somebody's")
         _, said = self.run_program("batch", "photos", PATTERN, *SIZE, "--pack", "64K", "--resume", code=2)
@@ -226,6 +230,13 @@ class Packing(support.Case):
                                        "--manifest", "rows", *more, code=2)
             self.assertIn("is a manifest without its shard", said)
             self.assertEqual(self.tree("rows"), rows)
+
+    def test_what_is_no_manifest_is_not_replaced(self):
+        self.photos(4)
+        self.write("shards/000000.tar.jsonl", "my own captions\n")
+        for more in (), ("--resume",):
+            self.run_program("batch", "photos", PATTERN, *SIZE, "--pack", "64K", *more, code=2)
+        self.assertEqual((self.folder / "shards/000000.tar.jsonl").read_text(), "my own captions\n")
 
     def test_a_full_disk_leaves_nothing_half(self):
         self.photos(30, width=600)

@@ -48,6 +48,17 @@ DoneIndex read_or_die(const std::string& path) {
   return std::move(*index);
 }
 
+// Archives have such names.
+TEST(Manifest, AFirstRowOfMegabytesIsARow) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.jsonl";
+  Row row = ok_row(std::string(300'000, '\x01'));
+  row.input = row.name;
+  ASSERT_TRUE(open_or_die(path, OpenManifest::kNew).append(row));
+  EXPECT_GT(fs::file_size(path), 3u << 20);
+  EXPECT_TRUE(ManifestWriter::open(path, OpenManifest::kResume));
+}
+
 const std::set<std::string> kKeys = {
     "input",    "output",   "name",      "status",       "error_class",  "message",
     "bytes_in", "mtime_ns", "bytes_out", "hash",         "in",           "out",

@@ -173,6 +173,15 @@ TEST_F(CliBatch, TakesListsAndFiles) {
   EXPECT_TRUE(fs::exists(folder_ / "d/101.jpg"));
 }
 
+TEST_F(CliBatch, AListsFirstEntryIsRefusedAlone) {
+  write_text(folder_ / "list", "../x.jpg\n" + (folder_ / "in/101.jpg") + "\n");
+  const Ran ran =
+      run_program({"batch", "@" + (folder_ / "list"), folder_ / "out", "--size", "50x", "--json"});
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_EQ(json::parse(ran.out)["ok"], 1);
+  EXPECT_EQ(run_program({"batch", "@", folder_ / "out"}).exit_code, 2);
+}
+
 TEST_F(CliBatch, TakesAListFromStandardInputWithAnyNames) {
   const std::string odd = folder_ / "in/new\nline \xff.jpg";
   fs::rename(folder_ / "in/101.jpg", odd);

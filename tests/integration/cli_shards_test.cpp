@@ -389,6 +389,54 @@ TEST_F(CliShards, IndicesLeadToMembers) {
   EXPECT_FALSE(fs::exists(folder_ / "in/shardindex.json")) << "it would lack a shard";
 }
 
+// DALI's names end at the first dot.
+TEST_F(CliShards, TwoShardsNeverShareAnIndex) {
+  make_shard("t.0", 1);
+  make_shard("t.1", 2);
+  const Ran ran = run_program({"index", folder_ / "in/t.{0,1}.tar"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("t.0.tar"), HasSubstr("t.1.tar"), HasSubstr("t.idx")));
+  EXPECT_FALSE(fs::exists(folder_ / "in/t.idx"));
+  EXPECT_EQ(run_program({"index", folder_ / "in/t.{0,1}.tar", "--format", "wids"}).exit_code, 0);
+}
+
+// Files that a command writes beside its outputs are replaced only by their own kind.
+TEST_F(CliShards, FilesOfOtherKindsAreNotReplaced) {
+  make_shard("a", 2);
+  const std::string shard = folder_ / "in/a.tar";
+  const Bytes before = read_file(shard);
+  const auto code = [](const Words& words) { return run_program(words).exit_code; };
+  EXPECT_NE(code(batch("a.tar", {"--metrics-file", shard})), 0);
+  EXPECT_FALSE(fs::exists(folder_ / "out/a.tar"));
+  EXPECT_NE(code({"index", shard, "--wids", shard}), 0);
+  EXPECT_NE(code({"report", folder_ / "in", "--parquet", shard}), 0);
+  EXPECT_EQ(read_file(shard), before);
+  const std::string metrics = folder_ / "metrics";
+  EXPECT_EQ(code(batch("a.tar", {"--metrics-file", metrics})), 0);
+  EXPECT_EQ(code(batch("a.tar", {"--metrics-file", metrics, "--resume"})), 0);
+  EXPECT_EQ(code({"index", shard}), 0);
+  EXPECT_EQ(code({"index", shard}), 0);
+}
+
+TEST_F(CliShards, WhatIsNoManifestIsNotReplaced) {
+  make_shard("a", 1);
+  write_text(folder_ / "out/a.tar.jsonl", "{\"caption\":\"mine\"}\n");
+  const Ran ran = run_program(batch("a.tar", {"--resume"}));
+  EXPECT_NE(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("a.tar.jsonl: is no manifest of a shard"));
+  EXPECT_EQ(read_text(folder_ / "out/a.tar.jsonl"), "{\"caption\":\"mine\"}\n");
+  EXPECT_FALSE(fs::exists(folder_ / "out/a.tar"));
+  write_text(folder_ / "out/a.tar.jsonl", "");
+  EXPECT_EQ(run_program(batch("a.tar", {"--resume"})).exit_code, 0) << "an empty one is nobody's";
+}
+
+TEST_F(CliShards, AFileMayHaveBracesInItsName) {
+  make_shard("t{1,2}", 1);
+  const Ran ran = run_program(batch("t{1,2}.tar"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/t{1,2}.tar"));
+}
+
 TEST_F(CliShards, AReportSaysWhatIsDoneFailedAndMissing) {
   make_shard("a", 2);
   make_shard("c", 2);

@@ -294,6 +294,19 @@ TEST_F(ReadsAttack, RedirectsAreNotFollowed) {
   EXPECT_EQ(elsewhere.requests(), 0U);
 }
 
+TEST_F(ReadsAttack, ATokenAddsNoHeaderOfItsOwn) {
+  auto keys = test_keys();
+  keys["AWS_SESSION_TOKEN"] = "TOKEN\r\nX-Evil: 1";
+  ScriptedServer server([](const Asked&) { return reply(200, "x"); });
+  std::vector<std::uint8_t> into(object_.size());
+  const auto found = opened(server.url(), {}, short_times(), keys)->read_at(info(object_), 0, into);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code(), StatusCode::kInvalidInput);
+  EXPECT_THAT(found.error().to_string(),
+              AllOf(HasSubstr("x-amz-security-token"), Not(HasSubstr("TOKEN"))));
+  EXPECT_EQ(server.requests(), 0U);
+}
+
 TEST_F(ReadsAttack, WhatTheServerRepeatsOfARequestIsNotShown) {
   auto keys = test_keys();
   keys["AWS_SESSION_TOKEN"] = "IQoJb3JpZ2luX2VjSESSIONTEST/+=1234567890";

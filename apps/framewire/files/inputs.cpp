@@ -13,6 +13,7 @@ Result<InputNames> make_input_names(std::vector<std::string> paths, std::string 
   InputNames names{std::move(paths), std::move(list), null_separated};
   if (names.list.empty() && names.paths.size() == 1 && names.paths[0].starts_with("@")) {
     names.list = names.paths[0].substr(1);
+    if (names.list.empty()) return misuse("@ names no list; accepted: @LIST");
     names.paths.clear();
   }
   if (null_separated && names.list.empty()) {

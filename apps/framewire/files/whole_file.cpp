@@ -1,4 +1,11 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <array>
+#include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
+#include <batch/posix_file.hpp>
+#include <cerrno>
 #include <files/whole_file.hpp>
 #include <utility>
 
@@ -9,6 +16,26 @@ Result<void> write_whole_file(const std::string& path, std::string_view text) {
   auto written = batch::write_atomically(path, {bytes, text.size()}, batch::WriteOptions{});
   if (!written) return fail(std::move(written.error().status));
   return {};
+}
+
+Result<void> check_replaceable(const std::string& path,
+                               const std::function<bool(std::string_view)>& is_ours) {
+  const base::FileDescriptor file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.valid() && errno == ENOENT) return {};
+  struct stat facts {};
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) {
+    return fail(batch::io_error(path, "open", errno));
+  }
+  if (!S_ISREG(facts.st_mode) || facts.st_size == 0) return {};
+  std::array<char, 4096> beginning{};
+  const ssize_t got = ::pread(file.get(), beginning.data(), beginning.size(), 0);
+  if (got < 0) return fail(batch::io_error(path, "read", errno));
+  if (is_ours({beginning.data(), static_cast<std::size_t>(got)})) return {};
+  return fail(Status(StatusCode::kInvalidInput,
+                     "is a file of another kind, and is not replaced; accepted: a name that is "
+                     "free, or what an earlier run has written there")
+                  .about(path));
 }
 
 }  // namespace framewire::app

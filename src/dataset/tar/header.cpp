@@ -135,9 +135,10 @@ std::optional<SplitName> split_name(std::string_view path) {
   return SplitName{path.substr(0, slash), path.substr(slash + 1)};
 }
 
+// As a field holds it, which ends at its first NUL.
 bool is_ascii(std::string_view text) {
-  return std::ranges::all_of(text,
-                             [](char byte) { return static_cast<unsigned char>(byte) < 128; });
+  return std::ranges::all_of(
+      text, [](char byte) { return byte != '\0' && static_cast<unsigned char>(byte) < 128; });
 }
 
 void add_block(std::vector<std::uint8_t>& out, const Header& header, char type) {

@@ -88,6 +88,14 @@ Result<TextPairs> S3Request::signed_headers() {
   headers.emplace_back("expect", "");
   headers.emplace_back("content-type", "");
   if (call_.sink) headers.emplace_back("accept-encoding", "identity");
+  for (const auto& [name, value] : headers) {
+    const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7F; };
+    if (std::ranges::none_of(value, is_control)) continue;
+    return fail(StatusCode::kInvalidInput,
+                fmt::format("the header {} would have a line break or another control character "
+                            "in it; accepted: credentials and a region without",
+                            name));
+  }
   return headers;
 }
 

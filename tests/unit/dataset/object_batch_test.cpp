@@ -321,6 +321,34 @@ TEST_F(ObjectRaces, RetriesReplaceWhatFailedAndNothingElse) {
   }
 }
 
+TEST_F(ObjectRaces, WhatIsNoManifestIsNotReplaced) {
+  Archive archive;
+  archive.file("1.jpg", picture(1, 10)).end();
+  store_->set("in/a.tar", archive.bytes);
+  store_->set("out/a.tar.jsonl", to_bytes("my own captions\n"));
+  BatchWorker worker(store_);
+  worker.options.resume = true;
+  worker.run({"s3://bucket/in/a.tar"});
+  EXPECT_EQ(worker.totals.failed, 1u);
+  EXPECT_FALSE(store_->has("out/a.tar"));
+  EXPECT_EQ(store_->all().at("out/a.tar.jsonl"), to_bytes("my own captions\n"));
+}
+
+TEST(ShardRecords, OfObjectsWithoutVersionAndTimeFitNothing) {
+  ShardRecord record;
+  record.bytes_in = 1000;
+  record.input = "https://host/a.tar";
+  EXPECT_FALSE(is_same_work(record, record));
+  record.version = "\"tag\"";
+  EXPECT_TRUE(is_same_work(record, record));
+  record.version.clear();
+  record.mtime_ns = 1;
+  EXPECT_TRUE(is_same_work(record, record));
+  record.mtime_ns = 0;
+  record.input = "in/a.tar";
+  EXPECT_TRUE(is_same_work(record, record)) << "a file may be of 1970";
+}
+
 TEST_F(ObjectRaces, AnotherBatchIsNotReplaced) {
   BatchWorker first(store_);
   BatchWorker other(store_);

@@ -203,7 +203,7 @@ TEST(TarAttack, AHeaderWithAWrongSumEndsTheArchive) {
 }
 
 TEST(TarWriter, WhatIsWrittenIsReadBack) {
-  std::vector<tar::Header> headers(6);
+  std::vector<tar::Header> headers(7);
   headers[0].name = "plain.jpg";
   headers[1].name = std::string(90, 'f') + "/" + std::string(90, 'g');
   headers[2].name = std::string(400, 'n');
@@ -213,6 +213,7 @@ TEST(TarWriter, WhatIsWrittenIsReadBack) {
   headers[4].user = std::uint64_t{1} << 40;
   headers[4].user_name = std::string(40, 'u');
   headers[5].name = std::string(101, 'x') + "/";
+  headers[6].name = std::string("b\0c.jpg", 7);
   std::vector<std::uint8_t> bytes;
   for (const tar::Header& header : headers) {
     const auto written = tar::encode_header(header);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 /// Remembers what it is given.
 class MemorySink final : public batch::Sink {
  public:
-  std::string label(const std::string& name) const override { return "out/" + name; }
+  std::string label(const std::string& name) const override { return prefix + name; }
   batch::WriteResult commit(const batch::Output& output,
                             std::span<const std::uint8_t> bytes) override {
     files[output.name] = std::string(bytes.begin(), bytes.end());
@@ -29,6 +29,7 @@ class MemorySink final : public batch::Sink {
     if (found == files.end()) return std::nullopt;
     return found->second.size();
   }
+  std::string prefix = "out/";
   std::map<std::string, std::string> files;
 };
 
@@ -106,6 +107,25 @@ TEST_F(Unpack, PicturesAreInputsAndSidecarsAreWritten) {
   EXPECT_EQ(sink_.files.at("3.txt"), "3-3-3");
   EXPECT_EQ(inputs_.size(), 2u);
   EXPECT_EQ(written_, 0u);
+}
+
+TEST_F(Unpack, NothingIsWrittenOverAShard) {
+  sink_.prefix = "s3://bucket/in/";
+  const auto store = std::make_shared<store::test::FakeStore>();
+  Archive one;
+  one.file("2.tar", "\xFF\xD8\xFF\xE0").file("./1.tar", "\xFF\xD8\xFF").file("3.jpg", "3").end();
+  store->set("in/1.tar", {one.bytes.begin(), one.bytes.end()});
+  Archive two;
+  two.file("1.txt", "text").end();
+  store->set("in/2.tar", {two.bytes.begin(), two.bytes.end()});
+  options_.stores = std::make_shared<StoreSet>(
+      [store](const std::string&) -> Result<std::shared_ptr<store::ObjectStore>> {
+        return std::shared_ptr<store::ObjectStore>(store);
+      });
+  list({"s3://bucket/in/1.tar", "s3://bucket/in/2.tar"});
+  EXPECT_EQ(inputs_, (Files{{"3.jpg", "3"}}));
+  ASSERT_EQ(faults_.size(), 2u);
+  EXPECT_THAT(faults_[0], ::testing::HasSubstr("would replace a shard of this batch"));
 }
 
 TEST_F(Unpack, ShardsMayLieInAStore) {

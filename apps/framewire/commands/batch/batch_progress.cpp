@@ -36,6 +36,12 @@ Result<std::unique_ptr<BatchProgress>> BatchProgress::open(const Arguments& argu
   made->json_lines_ = arguments.get("progress") == "json";
   made->metrics_file_ = arguments.get("metrics-file");
   if (made->metrics_file_.empty()) return made;
+  const auto is_metrics = [](std::string_view text) {
+    return text.starts_with("# HELP framewire_");
+  };
+  if (auto good = check_replaceable(made->metrics_file_, is_metrics); !good) {
+    return fail(std::move(good.error()));
+  }
   auto written = write_metrics_to(made->metrics_file_, made->standing_, false);
   if (!written) return fail(std::move(written.error()));
   return made;

@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
 #include <command_line/gpu_options.hpp>
 #include <command_line/misuse.hpp>
 #include <commands/batch/packing.hpp>
@@ -38,6 +40,16 @@ std::string name_of(const InputNames& inputs) {
                                   : fmt::format("{} and {} more", first, inputs.paths.size() - 1);
 }
 
+/// What shards must have in common besides the pictures' options, to go on behind one.
+std::string packing_of(const dataset::PackOptions& options) {
+  std::string text;
+  if (options.dots == dataset::KeyDots::kUnderscore) text += " key-dots=underscore";
+  std::vector<std::string> sidecars = options.sidecars;
+  std::ranges::sort(sidecars);
+  if (!sidecars.empty()) text += fmt::format(" sidecars={}", fmt::join(sidecars, ","));
+  return text;
+}
+
 }  // namespace
 
 Result<std::optional<dataset::PackOptions>> make_pack_options(const Arguments& arguments,
@@ -72,7 +84,7 @@ Result<std::optional<dataset::PackOptions>> make_pack_options(const Arguments& a
     return misuse("--retry says what --resume does again; accepted: both, or neither");
   }
   options.mode = mode;
-  options.options_hash = output_hash(arguments.options);
+  options.options_hash = output_hash(arguments.options) + packing_of(options);
   options.input = name_of(inputs);
   return options;
 }

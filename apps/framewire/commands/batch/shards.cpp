@@ -78,6 +78,9 @@ Result<std::vector<std::string>> names_in(const std::string& list, char separato
     if (!input) return fail(input.error());
     if (!*input) return names;
     const std::string& label = (*input)->label;
+    const bool other =
+        !store::without_query(label).ends_with(".tar") && !store::is_remote_url(label);
+    if (names.empty() && other) return names;
     if ((*input)->error && store::is_web_url(label)) {
       // Its own message has all of the address, and a query may be a signature.
       return misuse(fmt::format("{}: {} is named twice, or has '..' in its path", list,
@@ -87,10 +90,6 @@ Result<std::vector<std::string>> names_in(const std::string& list, char separato
     if (names.size() == dataset::kMaxExpandedNames) {
       return misuse(fmt::format("{}: accepted: lists of up to {} shards or addresses", list,
                                 dataset::kMaxExpandedNames));
-    }
-    if (names.empty() && !store::without_query(label).ends_with(".tar") &&
-        !store::is_remote_url(label)) {
-      return names;
     }
     names.push_back(label);
   }
@@ -135,6 +134,12 @@ Result<bool> take_shards(std::vector<std::string>& paths, std::string& list, cha
     if (!is_shard(word)) {
       return misuse(fmt::format("{} is no tar shard, and others are; accepted: either",
                                 store::without_query(word)));
+    }
+    // A file may have braces in its name.
+    std::error_code error;
+    if (!store::is_remote_url(word) && std::filesystem::exists(word, error)) {
+      shards.push_back(word);
+      continue;
     }
     auto names = dataset::expand_braces(word, dataset::kMaxExpandedNames - shards.size());
     if (!names) return misuse(names.error().to_string());

@@ -17,7 +17,9 @@
 #include <optional>
 #include <report/console.hpp>
 #include <span>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -66,6 +68,29 @@ Result<std::vector<dataset::NamedShard>> name_shards_of(const Arguments& argumen
   return shards;
 }
 
+// As DALI names it: what follows the first dot of the last part is taken off.
+std::string dali_path(const IndexCommand& command, const dataset::NamedShard& shard) {
+  const fs::path path(command.out.empty() ? shard.path : below(command.out, shard.name));
+  const std::string name = path.filename();
+  return path.parent_path() / (name.substr(0, name.find('.', 1)) + ".idx");
+}
+
+Result<void> check_dali_paths(const IndexCommand& command) {
+  if (!command.dali) return {};
+  std::unordered_map<std::string, std::string_view> shards;
+  for (const dataset::NamedShard& shard : command.shards) {
+    const std::string path = dali_path(command, shard);
+    const auto [other, is_new] = shards.try_emplace(path, shard.path);
+    if (is_new) continue;
+    return misuse(fmt::format(
+        "{} and {} would both have the index {}, since DALI names it by what stands before the "
+        "first dot; accepted: other names, or --format wids",
+        store::without_query(other->second), store::without_query(shard.path),
+        store::without_query(path)));
+  }
+  return {};
+}
+
 Result<IndexCommand> make_index_command(const Arguments& arguments) {
   IndexCommand command;
   auto stores = choose_stores(arguments);
@@ -94,6 +119,7 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
   auto shards = name_shards_of(arguments, command.stores);
   if (!shards) return fail(shards.error());
   command.shards = std::move(*shards);
+  if (auto apart = check_dali_paths(command); !apart) return fail(apart.error());
   if (command.wids_file.empty()) {
     command.wids_file = command.out.empty()
                             ? (fs::path(command.shards[0].path).parent_path() / kWidsName).string()
@@ -102,16 +128,10 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
   return command;
 }
 
-// As DALI names it: what follows the first dot of the last part is taken off.
-std::string dali_path(const IndexCommand& command, const dataset::NamedShard& shard) {
-  const fs::path path(command.out.empty() ? shard.path : below(command.out, shard.name));
-  const std::string name = path.filename();
-  return path.parent_path() / (name.substr(0, name.find('.', 1)) + ".idx");
-}
-
 // wids looks for shards from the folder of its index on.
 std::string url_from(const std::string& shard, const std::string& index) {
-  if (store::is_web_url(shard)) return shard;
+  // A query may be a signature.
+  if (store::is_web_url(shard)) return std::string(store::without_query(shard));
   if (store::is_object_url(shard) || store::is_object_url(index)) {
     const std::string folder = index.substr(0, index.rfind('/') + 1);
     return store::is_object_url(shard) && shard.starts_with(folder) ? shard.substr(folder.size())
@@ -135,6 +155,11 @@ Result<void> write_text(const IndexCommand& command, const std::string& path,
     if (!put) return fail(put.error());
     return {};
   }
+  const auto is_index = [](std::string_view beginning) {
+    return beginning.starts_with("v1.") ||
+           beginning.find("\"wids_version\"") != std::string_view::npos;
+  };
+  if (auto good = check_replaceable(path, is_index); !good) return good;
   const fs::path folder = fs::path(path).parent_path();
   if (!command.out.empty() && !folder.empty()) {
     std::error_code error;

@@ -142,6 +142,18 @@ std::string report_text(const dataset::DatasetReport& report) {
          named("missing shards", report.missing);
 }
 
+/// Why a list of shards cannot hold a name. Another batch's manifest may name anything.
+std::optional<std::string_view> unlistable(const std::string& path) {
+  if (path.find_first_of("\n\r") != std::string::npos) {
+    return "has a line break, which a list cannot hold";
+  }
+  // Of a file that is there batch takes the name as it stands.
+  if (store::is_remote_url(path) && path.find_first_of("{*?") != std::string::npos) {
+    return "has a brace or a wildcard, which a list would take for many names";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int run_report(const Arguments& arguments) {
@@ -164,6 +176,10 @@ int run_report(const Arguments& arguments) {
   }
   std::optional<ParquetWriter> parquet;
   if (arguments.has("parquet")) {
+    const auto is_parquet = [](std::string_view text) { return text.starts_with("PAR1"); };
+    if (auto good = check_replaceable(arguments.get("parquet"), is_parquet); !good) {
+      return refuse(good.error());
+    }
     auto started = ParquetWriter::start(arguments.get("parquet"));
     if (!started) return refuse(started.error());
     parquet.emplace(std::move(*started));
@@ -182,9 +198,8 @@ int run_report(const Arguments& arguments) {
   if (parquet && !parquet->finish()) return kEnvironment;
   if (list) {
     for (const std::string& path : to_retry(*command, *report)) {
-      // Another batch's manifest may name anything.
-      if (path.find_first_of("\n\r") != std::string::npos) {
-        say("invalid_input: " + path + ": has a line break, which a list cannot hold");
+      if (const auto reason = unlistable(path)) {
+        say(fmt::format("invalid_input: {}: {}", printable(path), *reason));
         continue;
       }
       printed = printed && print(path + "\n");
