@@ -127,9 +127,11 @@ class Packing(support.Case):
         out, _ = self.run_program("report", "shards", "--retry-list", code=1)
         self.assertEqual(out, "photos\n")
         self.write("photos/b/0000.jpg", self.small_picture(320))
-        self.assertEqual(self.pack("--resume", code=0)["ok"], 0)
-        self.assertEqual(self.pack("--resume", "--retry", "failed", code=1)["ok"], 1)
-        self.assertEqual([name for name, _ in self.members("shards/000001.tar")], ["b/0000.jpg"])
+        resume = ("--resume", "--sidecars", "txt")
+        self.assertEqual(self.pack(*resume, code=0)["ok"], 0)
+        self.assertEqual(self.pack(*resume, "--retry", "failed", code=1)["ok"], 1)
+        self.assertEqual([name for name, _ in self.members("shards/000001.tar")],
+                         ["b/0000.jpg", "b/0000.txt"])
 
     def test_resume_goes_on_behind_the_last_shard(self):
         self.photos(20)
