@@ -1,4 +1,5 @@
 #include <extension/errors.hpp>
+#include <extension/without_gil.hpp>
 
 namespace framewire::python {
 namespace nb = nanobind;
@@ -18,8 +19,8 @@ nb::str text(std::string_view utf8) {
 
 nb::object exception_of(const Status& status) {
   const nb::object offset = status.offset() ? nb::int_(*status.offset()) : nb::object(nb::none());
-  return errors().attr("from_status")(text(to_string(status.code())), text(status.message()),
-                                      offset, text(status.subject()));
+  return call_python(errors().attr("from_status"), text(to_string(status.code())),
+                     text(status.message()), offset, text(status.subject()));
 }
 
 nb::object error_class(const char* name) { return errors().attr(name); }
@@ -38,7 +39,7 @@ void raise_at(const Status& status, std::size_t index) {
 }
 
 void raise_closed(std::string_view message) {
-  raise_object(errors().attr("EngineClosed")(text(message)));
+  raise_object(call_python(errors().attr("EngineClosed"), text(message)));
 }
 
 }  // namespace framewire::python

@@ -5,6 +5,7 @@
 #include <extension/errors.hpp>
 #include <extension/map_iterator.hpp>
 #include <extension/resized.hpp>
+#include <extension/without_gil.hpp>
 #include <new>
 #include <thread>
 #include <utility>
@@ -132,7 +133,8 @@ void MapIterator::read_group() {
 }
 
 void MapIterator::read_one() {
-  const auto item = nb::steal(source_.is_valid() ? PyIter_Next(source_.ptr()) : nullptr);
+  const auto next = [](PyObject* source, PyObject*) { return PyIter_Next(source); };
+  const auto item = nb::steal(source_.is_valid() ? call_python(next, source_, {}) : nullptr);
   if (!item.is_valid()) {
     if (PyErr_Occurred() != nullptr) throw nb::python_error();
     exhausted_ = true;
@@ -160,7 +162,7 @@ void MapIterator::read_one() {
   }
   nb::object own_options;
   try {
-    own_options = parse_(pair[1], options_object_);
+    own_options = call_python(parse_, nb::object(pair[1]), options_object_);
   } catch (nb::python_error& raised) {
     put_error(index, raised);
     return;
@@ -190,7 +192,7 @@ void MapIterator::hand_in() {
   const auto engine = engine_->use();
   std::size_t taken = 0;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     std::vector<EngineRequest> requests;
     requests.reserve(unsent_.size());
     for (const std::size_t place : unsent_) {
@@ -234,7 +236,7 @@ void MapIterator::linger(std::vector<Completion>& taken) {
   const bool enough = taken.size() >= kMaxGroup || under_way_ - taken.size() < kFewUnderWay;
   if (enough || since > 2 * count * kLinger) return;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     std::this_thread::sleep_for(kLinger);
   }
   for (Completion& more : completions_->take(settings_.window, std::chrono::microseconds(0))) {
@@ -282,7 +284,7 @@ void MapIterator::stop_and_drain() {
   ended_ = true;
   if (engine_->forked()) return;
   if (under_way_ > 0) {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     (void)stop_.request_stop();
     while (under_way_ > 0) {
       for (const Completion& completion : completions_->take(settings_.window, kForever)) {

@@ -5,6 +5,7 @@
 #include <extension/completions.hpp>
 #include <extension/errors.hpp>
 #include <extension/request_queue.hpp>
+#include <extension/without_gil.hpp>
 #include <limits>
 #include <thread>
 
@@ -79,7 +80,7 @@ std::size_t RequestQueue::submit(nb::list tags, nb::list jpegs, nb::object optio
   std::function<void()> on_room;
   if (room != nullptr) on_room = tell_of_room(room->completions_);
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     taken = engine->try_submit(requests, std::move(on_room));
   }
   return taken;
@@ -91,7 +92,7 @@ void RequestQueue::submit_one(nb::handle jpeg, const Options& options) {
     while (true) {
       const auto engine = engine_->use();
       const bool taken = [&] {
-        const nb::gil_scoped_release released;
+        const WithoutGil released;
         return engine->try_submit(one, tell_of_room(completions_)).has_value();
       }();
       if (taken) return;
@@ -136,7 +137,7 @@ nb::tuple RequestQueue::answer_of(Completion& completion) {
 std::unique_ptr<Answer> RequestQueue::take_one(std::chrono::microseconds poll) {
   std::vector<Completion> taken;
   if (poll.count() > 0) {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     const auto end = Clock::now() + poll;
     while (completions_->size() == 0 && Clock::now() < end) std::this_thread::yield();
   }
@@ -178,7 +179,7 @@ void RequestQueue::close() {
   while (under_way() > 0) {
     std::vector<Completion> taken;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       taken = completions_->take(std::numeric_limits<std::size_t>::max(), kForever);
     }
     for (const Completion& completion : taken) (void)remove(completion.tag);
