@@ -22,6 +22,11 @@ std::vector<std::uint64_t> tags_of(const nb::list& tags) {
   return numbers;
 }
 
+void report_ignored(nb::handle error, nb::handle where) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  PyErr_WriteUnraisable(where.ptr());
+}
+
 }  // namespace
 
 RequestQueue::RequestQueue(std::shared_ptr<EngineHandle> engine) : engine_(std::move(engine)) {}
@@ -202,6 +207,11 @@ void bind_request_queue(nb::module_& module) {
       .def("cancel", &RequestQueue::cancel, nb::arg("tag"))
       .def("cancel_all", &RequestQueue::cancel_all)
       .def("close", &RequestQueue::close);
+  module.def(
+      "check_input", [](nb::handle jpeg) { (void)InputBuffer(jpeg); }, nb::arg("jpeg").none(),
+      "Raises what RequestQueue.submit() raises for an input.");
+  module.def("report_ignored", &report_ignored, nb::arg("error").none(), nb::arg("where").none(),
+             "Shows an exception that nobody can catch, by sys.unraisablehook().");
 }
 
 }  // namespace framewire::python

@@ -191,7 +191,12 @@ class Engine:
 
         Waits, without the GIL, while `queue` requests are unanswered. Future.cancel() cancels the
         request: one that is still queued is not worked on. Callbacks of the Future run on a thread
-        of this engine's: be quick in them.
+        of this engine's: be quick in them. In a child after fork() a Future that was pending raises
+        EngineClosed, and its callbacks do not run.
+
+        Raises:
+            as framewire.resize(); Busy where the engine's thread for answers cannot be started;
+            EngineClosed.
         """
         return self._dispatcher.submit(jpeg, parse(options))
 
@@ -207,6 +212,8 @@ class Engine:
         except asyncio.CancelledError:
             self._dispatcher.cancel(tag)
             raise
+        finally:
+            del future  # it holds the exception, whose traceback holds this frame
 
     @overload
     def map(
@@ -341,7 +348,10 @@ def _close_all() -> None:
     # Threads of the engines must not outlive the interpreter, nor CUDA the process' end.
     end_all()
     for engine in list(_engines):
-        engine.close(cancel=True)
+        try:
+            engine.close(cancel=True)
+        except BaseException as error:  # the others are to end, too
+            _framewire.report_ignored(error, engine)
 
 
 atexit.register(_close_all)
