@@ -262,7 +262,14 @@ class Engine:
             **options: of all inputs, as for framewire.resize().
 
         Closing the iterator, or leaving it to the garbage collector, cancels what is queued and
-        waits for what is being worked on.
+        waits for what is being worked on. What the iterable raises comes behind the answers of the
+        inputs that it gave before; KeyboardInterrupt comes at once.
+
+        Raises:
+            EngineClosed: behind the answers of what was handed in, where the engine is closed
+                meanwhile.
+            UnknownOption, TypeError, ValueError: for an item that is neither a JPEG nor a tuple of
+                one and its options; behind the answers of those before it.
         """
         self._native.check()
         if on_error not in ("raise", "return"):
