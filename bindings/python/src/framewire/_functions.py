@@ -85,7 +85,7 @@ def sizes(
             error.index = index
             if on_error == "raise":
                 raise
-            result.append(error)
+            result.append(error.with_traceback(None))  # it would hold all of `jpegs`
     return result
 
 

@@ -322,8 +322,13 @@ class TensorDecoder:
         )
         if self._raises:
             for error in errors:
-                if error is not None:
+                if error is None:
+                    continue
+                try:
                     raise error
+                finally:
+                    # The traceback holds this frame: neither a cycle nor the batch shall live on.
+                    del error, errors, tensor, images, jpegs, crops, flips, out
         return Batch(
             tensor, errors, [None if image is None else _make_image(*image) for image in images]
         )
