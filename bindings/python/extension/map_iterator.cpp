@@ -354,6 +354,7 @@ PyObject* iterate(PyObject* self) {
 }
 
 PyObject* next_answer(PyObject* self) try {
+  if (!is_made(self)) return nullptr;
   return nb::inst_ptr<MapIterator>(self)->next().release().ptr();
 } catch (nb::python_error& raised) {
   raised.restore();

@@ -34,6 +34,8 @@ nb::object make_report(const Report& report) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  if (!is_made(self)) return -1;
   const auto& bytes = nb::inst_ptr<Answer>(self)->bytes();
   return PyBuffer_FillInfo(view, self, const_cast<std::uint8_t*>(bytes.data()),
                            static_cast<Py_ssize_t>(bytes.size()), 1, flags);

@@ -24,7 +24,7 @@ from typing import (
 )
 
 from . import _framewire
-from ._arguments import not_copied, several
+from ._arguments import is_unicode, not_copied, several, shown
 from ._dispatcher import Dispatcher, end_all
 from ._errors import Error, InvalidInput
 from ._framewire import Resized
@@ -54,22 +54,26 @@ def _whole(name: str, value: Optional[int], high: int) -> int:
         number = -1
     if isinstance(value, bool) or not 0 <= number <= high:
         raise InvalidInput(
-            f"found {value!r}; accepted: a whole number from 0 to {high}, or None", subject=name
+            f"found {shown(value)}; accepted: a whole number from 0 to {high}, or None", subject=name
         )
     return number
 
 
 def _memory(name: str, value: Union[int, str, None]) -> int:
-    if isinstance(value, str):
-        digits = value.rstrip("kMG")
-        suffix = value[len(digits) :]
+    if not isinstance(value, str):
+        return _whole(name, value, 1 << 50)
+    digits = value.rstrip("kMG")
+    suffix = value[len(digits) :]
+    try:
         if not digits.isdecimal() or len(suffix) > 1:
-            raise InvalidInput(
-                f"found {value!r}; accepted: a number of bytes, with k, M or G for powers of 1024",
-                subject=name,
-            )
-        value = int(digits) * _SUFFIXES.get(suffix, 1)
-    return _whole(name, value, 1 << 50)
+            raise ValueError
+        number = int(digits) * _SUFFIXES.get(suffix, 1)
+    except ValueError:  # of int(), too, for more digits than it reads
+        raise InvalidInput(
+            f"found {value!r}; accepted: a number of bytes, with k, M or G for powers of 1024",
+            subject=name,
+        ) from None
+    return _whole(name, number, 1 << 50)
 
 
 def _ordinals(devices: Union[int, Iterable[int], None]) -> List[int]:
@@ -82,7 +86,7 @@ def _ordinals(devices: Union[int, Iterable[int], None]) -> List[int]:
         ordinals = list(devices)
     else:
         raise InvalidInput(
-            f"found {devices!r}; accepted: ordinals of GPUs, as [0, 1], or None for all",
+            f"found {shown(devices)}; accepted: ordinals of GPUs, as [0, 1], or None for all",
             subject="devices",
         )
     if not ordinals:
@@ -147,9 +151,9 @@ class Engine:
         timed: bool = False,
         profile_memory: Union[int, str, None] = None,
     ) -> None:
-        if not isinstance(codec, str):
+        if not isinstance(codec, str) or not is_unicode(codec):
             raise InvalidInput(
-                f"found {codec!r}; accepted: auto, turbo, reference, cuda, nvjpeg", subject="codec"
+                f"found {shown(codec)}; accepted: auto, turbo, reference, cuda, nvjpeg", subject="codec"
             )
         self._native = _framewire.Engine(
             codec=codec,
@@ -273,9 +277,15 @@ class Engine:
         """
         self._native.check()
         if on_error not in ("raise", "return"):
-            raise ValueError(f"on_error: found {on_error!r}; accepted: 'raise', 'return'")
-        if window is not None and (not isinstance(window, int) or window < 1):
-            raise ValueError(f"window: found {window!r}; accepted: a whole number from 1")
+            raise ValueError(f"on_error: found {shown(on_error)}; accepted: 'raise', 'return'")
+        if window is not None:
+            try:
+                number = operator.index(window)  # NumPy's, too
+            except TypeError:
+                number = 0
+            if isinstance(window, bool) or number < 1:
+                raise ValueError(f"window: found {shown(window)}; accepted: a whole number from 1")
+            window = number
         return _framewire.MapIterator(
             engine=self._native,
             owner=self,  # else it could be collected under way

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Tuple, Union, overload
 
 from . import _framewire
-from ._arguments import several
+from ._arguments import is_unicode, several, shown
 from ._errors import Error, InvalidInput, from_status
 from ._framewire import Resized
 from ._options import parse
@@ -76,7 +76,7 @@ def sizes(
         InvalidInput: for bytes without readable headers; its `index` says which.
     """
     if on_error not in ("raise", "return"):
-        raise ValueError(f"on_error: found {on_error!r}; accepted: 'raise', 'return'")
+        raise ValueError(f"on_error: found {shown(on_error)}; accepted: 'raise', 'return'")
     result: List[Union[Tuple[int, int], Error]] = []
     for index, jpeg in enumerate(several(jpegs)):
         try:
@@ -103,8 +103,8 @@ def inspect(jpeg: Buffer, *, name: str = "", **options: Unpack[ResizeOptions]) -
     Raises:
         InvalidInput: for bytes whose headers cannot be read.
     """
-    if not isinstance(name, str) or any("\ud800" <= letter <= "\udfff" for letter in name):
-        raise InvalidInput(f"found {name!r}; accepted: text without surrogates", subject="name")
+    if not isinstance(name, str) or not is_unicode(name):
+        raise InvalidInput(f"found {shown(name)}; accepted: text without surrogates", subject="name")
     document = _framewire.inspect(jpeg, parse(options), name)
     error = document.get("error")
     if error is not None:

@@ -288,7 +288,8 @@ class TensorDecoder:
             crops: for each image (left, top, width, height) in pixels of the picture as stored, or
                 of the upright picture with exif=True, or None: all of it. An (N, 4) array does.
                 None: all of each picture.
-            flips: for each image whether to exchange left and right of what is made; None: none.
+            flips: for each image whether to exchange left and right of what is made: a bool, also
+                NumPy's, or 0 or 1; None: none.
             out: memory to write to instead of new memory, which becomes Batch.tensor: writable,
                 C-contiguous, of the decoder's dtype and shape: (N, channels, height, width), or
                 (N, height, width, channels) with layout="NHWC". On the CPU a torch.Tensor, a NumPy
