@@ -8,14 +8,12 @@ import os
 import threading
 import weakref
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
+from typing import Dict, List, Optional, Tuple, Union
 
 from . import _framewire
 from ._errors import Busy, Cancelled, EngineClosed, Error
 from ._framewire import Resized
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+from ._types import Buffer
 
 _MAX_ANSWERS = 4096  # taken at once; bounds how long one group holds the GIL
 _MAX_HANDED_IN = 256  # of those that wait for room, at once; what is refused costs as much

@@ -8,17 +8,19 @@ import operator
 import os
 import sys
 import weakref
+from concurrent.futures import Future
+from types import TracebackType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Iterable,
-    Iterator,
     List,
+    Literal,
     Mapping,
     NoReturn,
     Optional,
     SupportsIndex,
     Tuple,
+    Type,
     Union,
     overload,
 )
@@ -28,17 +30,10 @@ from ._arguments import is_unicode, not_copied, several, shown
 from ._dispatcher import Dispatcher, end_all
 from ._errors import Error, InvalidInput
 from ._framewire import Resized
+from ._keywords import ResizeOptions
 from ._options import parse
 from ._report import Device, Stats, make_stats
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-    from types import TracebackType
-    from typing import Type
-
-    from typing_extensions import Buffer, Literal, Self, Unpack
-
-    from ._keywords import ResizeOptions
+from ._types import Answers, Buffer, Self, Unpack
 
 # Of inputs that Engine.map() holds for the engine, where nobody has chosen a window.
 _MAP_INPUT_BYTES = 1 << 30
@@ -228,7 +223,7 @@ class Engine:
         ordered: bool = ...,
         on_error: Literal["raise"] = ...,
         **options: Unpack[ResizeOptions],
-    ) -> Iterator[Resized]: ...
+    ) -> Answers[Resized]: ...
     @overload
     def map(
         self,
@@ -238,7 +233,7 @@ class Engine:
         ordered: bool = ...,
         on_error: Literal["return"],
         **options: Unpack[ResizeOptions],
-    ) -> Iterator[Union[Resized, Error]]: ...
+    ) -> Answers[Union[Resized, Error]]: ...
     def map(
         self,
         jpegs: Iterable[Union[Buffer, Tuple[Buffer, Mapping[str, Any]]]],
@@ -247,7 +242,7 @@ class Engine:
         ordered: bool = True,
         on_error: Literal["raise", "return"] = "raise",
         **options: Unpack[ResizeOptions],
-    ) -> Iterator[Any]:
+    ) -> Answers[Any]:
         """Resizes what an iterable yields; an iterator over the answers.
 
         The iterable is read as answers are taken, never more than `window` items ahead, so that it

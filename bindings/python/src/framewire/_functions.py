@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Tuple, Union, overload
+from typing import Any, Dict, Iterable, List, Literal, Tuple, Union, overload
 
 from . import _framewire
 from ._arguments import is_unicode, several, shown
 from ._errors import Error, InvalidInput, from_status
 from ._framewire import Resized
+from ._keywords import ResizeOptions
 from ._options import parse
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer, Literal, Unpack
-
-    from ._keywords import ResizeOptions
+from ._types import Buffer, Unpack
 
 
 def resize(jpeg: Buffer, **options: Unpack[ResizeOptions]) -> bytes:

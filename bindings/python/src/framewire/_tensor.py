@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import (
-    TYPE_CHECKING,
     Any,
     Dict,
     Generic,
     Iterable,
     List,
+    Literal,
     NamedTuple,
     NoReturn,
     Optional,
@@ -33,13 +33,10 @@ from ._arguments import (
 from ._crops import Box
 from ._errors import EngineClosed, Error
 from ._framewire import Tensor
+from ._keywords import Count
 from ._options import parse
 from ._report import Note
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer, Literal
-
-    from ._keywords import Count
+from ._types import Buffer
 
 _Output = TypeVar("_Output")
 
