@@ -131,7 +131,7 @@ void OutputTensor::check_buffer(const OutputTerms& terms) {
 bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__")) return false;
   const nb::object device = object.attr("__dlpack_device__")();
-  if (!nb::isinstance<nb::tuple>(device) || nb::len(device) != 2) {
+  if (PySequence_Check(device.ptr()) == 0 || nb::len(device) != 2) {
     refuse("an object in no device of DLPack", terms);
   }
   const auto type = nb::cast<std::int64_t>(nb::object(device[0]));

@@ -24,6 +24,11 @@ class DlpackOnly(OldExporter):
         return self.tensor.__dlpack__(**arguments)
 
 
+class InList(DlpackOnly):
+    def __dlpack_device__(self):
+        return list(self.tensor.__dlpack_device__())
+
+
 def test_out_takes_what_fits(jpegs, pixels):
     decoder = tensor_decoder(dtype="uint8", layout="NHWC")
     shape = pixels.shape
@@ -32,7 +37,7 @@ def test_out_takes_what_fits(jpegs, pixels):
     memory = bytearray(pixels.size)
     rows = np.empty((9, *shape[1:]), np.uint8)[2:7]
     view = memoryview(memory).cast("B", shape)
-    for out in (plain, view, rows, own, DlpackOnly(own), DlpackOnly(plain), OldExporter(own)):
+    for out in (plain, view, rows, own, DlpackOnly(own), DlpackOnly(plain), InList(own), OldExporter(own)):
         batch = decoder.decode(jpegs, CROPS, out=out)
         assert batch.tensor is out
         array = out if isinstance(out, np.ndarray) else np.asarray(getattr(out, "tensor", out))
