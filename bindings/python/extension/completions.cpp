@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <algorithm>
 #include <extension/completions.hpp>
+#include <extension/without_gil.hpp>
 #include <utility>
 
 namespace framewire::python {
@@ -38,7 +39,8 @@ std::vector<Completion> await_completions(EngineHandle& engine, CompletionQueue&
     const auto left = std::chrono::duration_cast<std::chrono::microseconds>(end - Clock::now());
     if (left.count() <= 0) break;
     {
-      const nb::gil_scoped_release released;
+      // Of the waits that are not interruptible the package ends those that it knows at the exit.
+      const WithoutGil released(interruptible ? WithoutGil::Work::kEnds : WithoutGil::Work::kWaits);
       taken = queue.take(max, interruptible ? std::min(left, kSlice) : left);
     }
     if (taken.empty() && interruptible && PyErr_CheckSignals() != 0) throw nb::python_error();

@@ -21,7 +21,7 @@ PictureSize size_at(const nb::object& object, std::size_t index) {
     if (width && height) return {*width, *height};
   }
   raise_at(Status(StatusCode::kInvalidInput,
-                  std::string("found ") + nb::repr(object).c_str() +
+                  "found " + shown(object) +
                       "; accepted: (width, height), whole numbers of pixels, or None")
                .about("sizes"),
            index);
@@ -29,11 +29,11 @@ PictureSize size_at(const nb::object& object, std::size_t index) {
 
 std::uint64_t sample_at(const nb::object& object, std::size_t index) {
   if (const auto sample = to_uint64(object)) return *sample;
-  raise_at(Status(StatusCode::kInvalidInput,
-                  std::string("found ") + nb::repr(object).c_str() +
-                      "; accepted: whole numbers from 0 to 18446744073709551615")
-               .about("sample_ids"),
-           index);
+  raise_at(
+      Status(StatusCode::kInvalidInput,
+             "found " + shown(object) + "; accepted: whole numbers from 0 to 18446744073709551615")
+          .about("sample_ids"),
+      index);
 }
 
 // A box for each size. What has no size, None or an Error in its place, has no box either.

@@ -8,6 +8,7 @@
 #include <extension/options.hpp>
 #include <extension/request_queue.hpp>
 #include <extension/resized.hpp>
+#include <extension/without_gil.hpp>
 
 namespace framewire::python {
 namespace nb = nanobind;
@@ -24,7 +25,7 @@ EngineHandle::~EngineHandle() {
     return;
   }
   if (!engine_) return;
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   engine_.reset();
 }
 
@@ -76,7 +77,7 @@ std::shared_ptr<EngineHandle> make(std::string_view codec, std::vector<int> devi
   options.timed = timed;
   options.profile_bytes = profile_memory;
   auto engine = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return Engine::make(options);
   }();
   if (!engine) raise(engine.error());
@@ -140,7 +141,7 @@ void bind_engine(nb::module_& module) {
       .def("devices", &devices)
       .def("no_device_reason",
            [](EngineHandle& self) { return text(self.use()->no_device_reason()); })
-      .def("close", &EngineHandle::close, nb::call_guard<nb::gil_scoped_release>());
+      .def("close", &EngineHandle::close, nb::call_guard<WithoutGil>());
 }
 
 }  // namespace framewire::python

@@ -1,4 +1,5 @@
 #include <extension/errors.hpp>
+#include <extension/without_gil.hpp>
 
 namespace framewire::python {
 namespace nb = nanobind;
@@ -16,10 +17,21 @@ nb::str text(std::string_view utf8) {
   return nb::steal<nb::str>(made);
 }
 
+std::string shown(nb::handle object) {
+  try {
+    return nb::repr(object).c_str();
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+  } catch (const nb::cast_error&) {
+    // Half of a surrogate pair has no UTF-8.
+  }
+  return nb::repr(object.type()).c_str();
+}
+
 nb::object exception_of(const Status& status) {
   const nb::object offset = status.offset() ? nb::int_(*status.offset()) : nb::object(nb::none());
-  return errors().attr("from_status")(text(to_string(status.code())), text(status.message()),
-                                      offset, text(status.subject()));
+  return call_python(errors().attr("from_status"), text(to_string(status.code())),
+                     text(status.message()), offset, text(status.subject()));
 }
 
 nb::object error_class(const char* name) { return errors().attr(name); }
@@ -37,8 +49,15 @@ void raise_at(const Status& status, std::size_t index) {
   raise_object(exception);
 }
 
+bool is_made(PyObject* object) noexcept {
+  if (nanobind::inst_ready(object)) return true;
+  PyErr_Format(PyExc_TypeError, "found %R made by __new__() alone; accepted: a complete object",
+               reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  return false;
+}
+
 void raise_closed(std::string_view message) {
-  raise_object(errors().attr("EngineClosed")(text(message)));
+  raise_object(call_python(errors().attr("EngineClosed"), text(message)));
 }
 
 }  // namespace framewire::python

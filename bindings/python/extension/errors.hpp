@@ -4,12 +4,17 @@
 #include <nanobind/nanobind.h>
 #include <cstddef>
 #include <framewire/status.hpp>
+#include <string>
 #include <string_view>
 
 namespace framewire::python {
 
 /// UTF-8 as a str; what is no UTF-8 becomes U+FFFD.
 [[nodiscard]] nanobind::str text(std::string_view utf8);
+
+/// What a message says of an object: its repr(), or its type where that raises, as of an int of
+/// more than 4300 digits.
+[[nodiscard]] std::string shown(nanobind::handle object);
 
 /// The exception of a status: an object of the class in framewire._errors for its code.
 [[nodiscard]] nanobind::object exception_of(const Status& status);
@@ -25,6 +30,10 @@ namespace framewire::python {
 
 /// Raises the exception of a status, with the index of the input that it is about.
 [[noreturn]] void raise_at(const Status& status, std::size_t index);
+
+/// Whether an object of the extension's was made by its constructor, not by __new__() alone. Where
+/// not, a TypeError is set. Slots of a type must ask; methods need not.
+[[nodiscard]] bool is_made(PyObject* object) noexcept;
 
 /// Raises EngineClosed.
 [[noreturn]] void raise_closed(std::string_view message);

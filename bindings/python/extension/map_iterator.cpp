@@ -5,6 +5,7 @@
 #include <extension/errors.hpp>
 #include <extension/map_iterator.hpp>
 #include <extension/resized.hpp>
+#include <extension/without_gil.hpp>
 #include <new>
 #include <thread>
 #include <utility>
@@ -88,11 +89,42 @@ nb::object MapIterator::advance() {
   while (true) {
     if (servable()) return give();
     // A group, not an input: to hand in one costs as much as to hand in several.
-    if (has_room_for(group_) || (under_way_ == 0 && ready_.empty())) read_group();
-    hand_in();
-    if (under_way_ == 0 && ready_.empty() && exhausted_ && unsent_.empty()) return {};
+    try {
+      if (has_room_for(group_) || (under_way_ == 0 && ready_.empty())) read_group();
+    } catch (nb::python_error& raised) {
+      end_with(raised);
+    }
+    try {
+      hand_in();
+    } catch (nb::python_error& raised) {
+      end_with(raised);
+      drop_unsent();
+    }
+    if (under_way_ == 0 && ready_.empty() && exhausted_ && unsent_.empty()) {
+      if (end_.is_valid()) raise_object(end_);
+      return {};
+    }
     take();
   }
+}
+
+void MapIterator::end_with(nb::python_error& raised) {
+  // KeyboardInterrupt and its like wait for nothing, and in a child after fork() nobody answers.
+  if (!raised.matches(PyExc_Exception) || engine_->forked()) throw;
+  end_ = nb::borrow(raised.value());
+  if (const nb::object traceback = nb::borrow(raised.traceback()); traceback.is_valid()) {
+    (void)PyException_SetTraceback(end_.ptr(), traceback.ptr());
+  }
+  exhausted_ = true;
+}
+
+void MapIterator::drop_unsent() {
+  if (unsent_.empty()) return;
+  // Answers are missing from here on: in order, none behind them may be given.
+  const auto first = static_cast<std::size_t>(slots_[unsent_.front()].index - given_);
+  if (settings_.ordered && ready_.size() > first) ready_.resize(first);
+  for (const std::size_t place : unsent_) free_slot(place);
+  unsent_.clear();
 }
 
 bool MapIterator::has_room_for(std::size_t inputs) const {
@@ -132,7 +164,8 @@ void MapIterator::read_group() {
 }
 
 void MapIterator::read_one() {
-  const auto item = nb::steal(source_.is_valid() ? PyIter_Next(source_.ptr()) : nullptr);
+  const auto next = [](PyObject* source, PyObject*) { return PyIter_Next(source); };
+  const auto item = nb::steal(source_.is_valid() ? call_python(next, source_, {}) : nullptr);
   if (!item.is_valid()) {
     if (PyErr_Occurred() != nullptr) throw nb::python_error();
     exhausted_ = true;
@@ -160,7 +193,7 @@ void MapIterator::read_one() {
   }
   nb::object own_options;
   try {
-    own_options = parse_(pair[1], options_object_);
+    own_options = call_python(parse_, nb::object(pair[1]), options_object_);
   } catch (nb::python_error& raised) {
     put_error(index, raised);
     return;
@@ -190,7 +223,7 @@ void MapIterator::hand_in() {
   const auto engine = engine_->use();
   std::size_t taken = 0;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     std::vector<EngineRequest> requests;
     requests.reserve(unsent_.size());
     for (const std::size_t place : unsent_) {
@@ -234,7 +267,7 @@ void MapIterator::linger(std::vector<Completion>& taken) {
   const bool enough = taken.size() >= kMaxGroup || under_way_ - taken.size() < kFewUnderWay;
   if (enough || since > 2 * count * kLinger) return;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     std::this_thread::sleep_for(kLinger);
   }
   for (Completion& more : completions_->take(settings_.window, std::chrono::microseconds(0))) {
@@ -256,6 +289,8 @@ void MapIterator::put_error(std::uint64_t index, nb::python_error& raised) {
   if (!raised.matches(error_class("InvalidInput"))) throw;
   nb::object error = nb::borrow(raised.value());
   error.attr("index") = index;
+  // A traceback holds what the caller may want to be rid of, and tells where options are parsed.
+  error.attr("__traceback__") = nb::none();
   put_ready(index, std::move(error));
 }
 
@@ -282,7 +317,7 @@ void MapIterator::stop_and_drain() {
   ended_ = true;
   if (engine_->forked()) return;
   if (under_way_ > 0) {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     (void)stop_.request_stop();
     while (under_way_ > 0) {
       for (const Completion& completion : completions_->take(settings_.window, kForever)) {
@@ -295,16 +330,19 @@ void MapIterator::stop_and_drain() {
   slots_.clear();
   ready_.clear();
   source_.reset();
+  end_.reset();
 }
 
 int MapIterator::traverse(visitproc visit, void* arg) const {
   Py_VISIT(owner_.ptr());
   Py_VISIT(source_.ptr());
+  Py_VISIT(end_.ptr());
   return 0;
 }
 
 void MapIterator::clear() noexcept {
   source_.reset();
+  end_.reset();
   owner_.reset();
 }
 
@@ -316,6 +354,7 @@ PyObject* iterate(PyObject* self) {
 }
 
 PyObject* next_answer(PyObject* self) try {
+  if (!is_made(self)) return nullptr;
   return nb::inst_ptr<MapIterator>(self)->next().release().ptr();
 } catch (nb::python_error& raised) {
   raised.restore();

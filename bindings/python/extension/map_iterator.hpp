@@ -46,8 +46,9 @@ class MapIterator {
   MapIterator(const MapIterator&) = delete;
   MapIterator& operator=(const MapIterator&) = delete;
 
-  /// The next answer, a Resized or an Error. Raises what the source raises, the first Error where
-  /// Settings::raises says so, TypeError for objects that are no buffers, EngineClosed. Each of
+  /// The next answer, a Resized or an Error. Raises the first Error where Settings::raises says so;
+  /// behind the answers of all inputs that were read before: what the source raises, TypeError for
+  /// objects that are no buffers; behind those of all that were handed in: EngineClosed. Each of
   /// them ends the iteration.
   /// @return an invalid object behind the last one
   [[nodiscard]] nanobind::object next();
@@ -82,6 +83,11 @@ class MapIterator {
   void enter(std::uint64_t index, nanobind::handle jpeg, nanobind::object own_options);
   void hand_in();
   void take();
+  /// Reads no more, and raises the exception once all else was given. Call in its handler: throws
+  /// it again where it cannot wait.
+  void end_with(nanobind::python_error& raised);
+  /// Gives up inputs that were not handed in.
+  void drop_unsent();
   void put_ready(std::uint64_t index, Answered answer);
   /// An Error that Python has raised about one input becomes its answer; others go on.
   void put_error(std::uint64_t index, nanobind::python_error& raised);
@@ -105,7 +111,8 @@ class MapIterator {
   const std::shared_ptr<CompletionQueue> completions_ = std::make_shared<CompletionQueue>();
   const std::stop_source stop_;
   std::atomic<bool> busy_ = false;
-  bool exhausted_ = false;   ///< the source has no more
+  bool exhausted_ = false;   ///< no more of the source is read
+  nanobind::object end_;     ///< the exception behind the last answer; invalid: none
   bool ended_ = false;       ///< no more answers are given
   std::uint64_t read_ = 0;   ///< inputs that the source has given
   std::uint64_t given_ = 0;  ///< answers

@@ -7,7 +7,7 @@ namespace nb = nanobind;
 
 namespace {
 
-// Raises UnicodeEncodeError for what is no Unicode, as half of a surrogate pair.
+// framewire._options has refused what is no Unicode, as half of a surrogate pair.
 std::string_view utf8(nb::handle text) {
   Py_ssize_t bytes = 0;
   const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &bytes);

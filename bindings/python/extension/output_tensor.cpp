@@ -62,6 +62,9 @@ OutputTensor::OutputTensor(nb::handle object, const OutputTerms& terms)
     : object_(nb::borrow(object)) {
   try {
     take(object, terms);
+  } catch (const nb::cast_error&) {
+    release();
+    refuse("an object whose protocol gives values of wrong types", terms);
   } catch (...) {
     release();
     throw;
@@ -128,6 +131,9 @@ void OutputTensor::check_buffer(const OutputTerms& terms) {
 bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__")) return false;
   const nb::object device = object.attr("__dlpack_device__")();
+  if (PySequence_Check(device.ptr()) == 0 || nb::len(device) != 2) {
+    refuse("an object in no device of DLPack", terms);
+  }
   const auto type = nb::cast<std::int64_t>(nb::object(device[0]));
   const auto ordinal = nb::cast<std::int64_t>(nb::object(device[1]));
   const bool on_host =

@@ -5,6 +5,7 @@
 #include <extension/completions.hpp>
 #include <extension/errors.hpp>
 #include <extension/request_queue.hpp>
+#include <extension/without_gil.hpp>
 #include <limits>
 #include <thread>
 
@@ -19,6 +20,11 @@ std::vector<std::uint64_t> tags_of(const nb::list& tags) {
   numbers.reserve(nb::len(tags));
   for (const nb::handle tag : tags) numbers.push_back(nb::cast<std::uint64_t>(tag));
   return numbers;
+}
+
+void report_ignored(nb::handle error, nb::handle where) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  PyErr_WriteUnraisable(where.ptr());
 }
 
 }  // namespace
@@ -79,7 +85,7 @@ std::size_t RequestQueue::submit(nb::list tags, nb::list jpegs, nb::object optio
   std::function<void()> on_room;
   if (room != nullptr) on_room = tell_of_room(room->completions_);
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     taken = engine->try_submit(requests, std::move(on_room));
   }
   return taken;
@@ -91,7 +97,7 @@ void RequestQueue::submit_one(nb::handle jpeg, const Options& options) {
     while (true) {
       const auto engine = engine_->use();
       const bool taken = [&] {
-        const nb::gil_scoped_release released;
+        const WithoutGil released;
         return engine->try_submit(one, tell_of_room(completions_)).has_value();
       }();
       if (taken) return;
@@ -136,7 +142,7 @@ nb::tuple RequestQueue::answer_of(Completion& completion) {
 std::unique_ptr<Answer> RequestQueue::take_one(std::chrono::microseconds poll) {
   std::vector<Completion> taken;
   if (poll.count() > 0) {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     const auto end = Clock::now() + poll;
     while (completions_->size() == 0 && Clock::now() < end) std::this_thread::yield();
   }
@@ -178,7 +184,7 @@ void RequestQueue::close() {
   while (under_way() > 0) {
     std::vector<Completion> taken;
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       taken = completions_->take(std::numeric_limits<std::size_t>::max(), kForever);
     }
     for (const Completion& completion : taken) (void)remove(completion.tag);
@@ -201,6 +207,11 @@ void bind_request_queue(nb::module_& module) {
       .def("cancel", &RequestQueue::cancel, nb::arg("tag"))
       .def("cancel_all", &RequestQueue::cancel_all)
       .def("close", &RequestQueue::close);
+  module.def(
+      "check_input", [](nb::handle jpeg) { (void)InputBuffer(jpeg); }, nb::arg("jpeg").none(),
+      "Raises what RequestQueue.submit() raises for an input.");
+  module.def("report_ignored", &report_ignored, nb::arg("error").none(), nb::arg("where").none(),
+             "Shows an exception that nobody can catch, by sys.unraisablehook().");
 }
 
 }  // namespace framewire::python

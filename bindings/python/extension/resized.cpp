@@ -1,6 +1,7 @@
 #include <nanobind/stl/optional.h>
 #include <extension/errors.hpp>
 #include <extension/resized.hpp>
+#include <extension/without_gil.hpp>
 
 namespace framewire::python {
 namespace nb = nanobind;
@@ -23,16 +24,18 @@ nb::object make_report(const Report& report) {
     const nb::object offset = warning.offset ? nb::int_(*warning.offset) : nb::object(nb::none());
     warnings.append(nb::make_tuple(text(to_string(warning.kind)), text(warning.message), offset));
   }
-  return nb::module_::import_("framewire._report")
-      .attr("make_report")(
-          fields(report.input), fields(report.output), text(to_string(report.codec)),
-          text(report.codec_reason), report.decode_scale, report.quality, report.color_converted,
-          text(report.assumed_profile), report.gain_map_kept, report.original_kept,
-          nb::make_tuple(times.parse_us, times.decode_resample_us, times.encode_us, times.total_us),
-          warnings);
+  return call_python(
+      nb::module_::import_("framewire._report").attr("make_report"), fields(report.input),
+      fields(report.output), text(to_string(report.codec)), text(report.codec_reason),
+      report.decode_scale, report.quality, report.color_converted, text(report.assumed_profile),
+      report.gain_map_kept, report.original_kept,
+      nb::make_tuple(times.parse_us, times.decode_resample_us, times.encode_us, times.total_us),
+      warnings);
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  if (!is_made(self)) return -1;
   const auto& bytes = nb::inst_ptr<Answer>(self)->bytes();
   return PyBuffer_FillInfo(view, self, const_cast<std::uint8_t*>(bytes.data()),
                            static_cast<Py_ssize_t>(bytes.size()), 1, flags);

@@ -135,6 +135,8 @@ nb::dict cuda_array_interface(const BatchTensor& self) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  if (!is_made(self)) return -1;
   return nb::inst_ptr<BatchTensor>(self)->fill(self, view, flags);
 }
 

@@ -39,17 +39,31 @@ std::optional<CropBox> to_box(nb::handle object, std::size_t index) {
     return CropBox{*numbers[0], *numbers[1], *numbers[2], *numbers[3]};
   }
   raise_at(Status(StatusCode::kInvalidInput,
-                  std::string("found ") + nb::repr(object).c_str() +
+                  "found " + shown(object) +
                       "; accepted: (left, top, width, height), whole numbers of pixels, or None "
                       "for the whole picture")
                .about("crops"),
            index);
 }
 
-bool is_true(nb::handle object) {
-  const int value = PyObject_IsTrue(object.ptr());
-  if (value < 0) throw nb::python_error();
-  return value != 0;
+// Of NumPy's bool, or an array of one that has no dimensions.
+bool is_array_of_bool(nb::handle object) {
+  if (!nb::hasattr(object, "dtype") || !nb::hasattr(object, "shape")) return false;
+  const nb::object dtype = object.attr("dtype");
+  return nb::hasattr(dtype, "kind") && dtype.attr("kind").equal(nb::str("b")) &&
+         object.attr("shape").equal(nb::tuple());
+}
+
+// A bool, NumPy's included, or 0 or 1. Other objects have a truth, too, which nobody means: that of
+// "False", of a probability.
+bool to_flip(nb::handle object, std::size_t index) {
+  if (object.is(Py_True) || object.is(Py_False)) return object.is(Py_True);
+  if (is_array_of_bool(object)) return PyObject_IsTrue(object.ptr()) > 0;
+  if (const auto number = to_uint64(object); number && *number <= 1) return *number == 1;
+  raise_at(Status(StatusCode::kInvalidInput,
+                  "found " + shown(object) + "; accepted: True, False, 0 or 1 for each image")
+               .about("flips"),
+           index);
 }
 
 // The input of an image; what is wrong with it carries the image's index.
@@ -190,7 +204,7 @@ void DecoderHandle::read_arguments(Batch& batch, nb::handle jpegs, nb::handle cr
   if (!flips.is_none()) {
     const nb::list each = to_list(flips, "flips", "one bool for each image");
     check_count(each, count, "flips");
-    for (std::size_t i = 0; i < count; ++i) batch.items[i].flip = is_true(nb::object(each[i]));
+    for (std::size_t i = 0; i < count; ++i) batch.items[i].flip = to_flip(nb::object(each[i]), i);
   }
 }
 

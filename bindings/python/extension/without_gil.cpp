@@ -1,3 +1,4 @@
+#include <cxxabi.h>
 #include <pthread.h>
 #include <unistd.h>
 #include <atomic>
@@ -25,21 +26,42 @@ void await_work() {
 // The parent's threads are not here.
 void forget_work() { at_work = 0; }
 
+// Whether the interpreter ends by another thread.
+bool ends_here() { return ending && pthread_equal(pthread_self(), ending_thread) == 0; }
+
+[[noreturn]] void stop() {
+  while (true) pause();
+}
+
+// Counts the calling thread among those that the exit waits for. Without the GIL.
+void begin_work() {
+  ++at_work;
+  // Whoever ends the interpreter says so before it counts: it sees this thread, or is seen here.
+  if (!ends_here()) return;
+  --at_work;
+  stop();
+}
+
 }  // namespace
 
-WithoutGil::WithoutGil() {
-  ++at_work;
-  if (ending && pthread_equal(pthread_self(), ending_thread) == 0) {
-    --at_work;
-    (void)PyEval_SaveThread();
-    while (true) pause();
-  }
+WithoutGil::WithoutGil(Work work) : work_(work) {
   thread_ = PyEval_SaveThread();
+  if (work_ == Work::kEnds) begin_work();
 }
 
 WithoutGil::~WithoutGil() {
+  if (work_ == Work::kWaits) begin_work();
   PyEval_RestoreThread(thread_);
   --at_work;
+}
+
+PyObject* call_python(PyObject* (*call)(PyObject*, PyObject*), nb::handle first,
+                      nb::handle second) {
+  try {
+    return call(first.ptr(), second.ptr());
+  } catch (const abi::__forced_unwind&) {  // pthread_exit()
+    stop();
+  }
 }
 
 void prepare_exit() {

@@ -5,20 +5,41 @@
 
 namespace framewire::python {
 
-/// Releases the GIL as long as it lives, for work that ends by itself. As gil_scoped_release, but
-/// safe in daemon threads: before Python 3.14 the interpreter ends by pthread_exit() a thread that
-/// asks for the GIL behind its end, which destructors turn into an abort of the process. So the
-/// process' exit waits for work that has begun, and daemon threads that begin later stop here.
+/// Releases the GIL as long as it lives. As gil_scoped_release, but safe in daemon threads: before
+/// Python 3.14 the interpreter ends by pthread_exit() a thread that asks for the GIL behind its
+/// end, which destructors turn into an abort of the process. So the process' exit waits for work
+/// that has begun, and daemon threads that begin or end work later stop here.
 class WithoutGil {
  public:
-  WithoutGil();
+  enum class Work {
+    kEnds,   ///< by itself, or since the package closes its engines at the process' exit
+    kWaits,  ///< perhaps for ever: the exit does not wait for it
+  };
+  explicit WithoutGil(Work work = Work::kEnds);
   ~WithoutGil();
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
 
  private:
+  const Work work_;
   PyThreadState* thread_;
 };
+
+/// Calls what may run Python code, from any thread. Where the interpreter ends this thread
+/// meanwhile, as it does to daemon threads before Python 3.14, the thread stops here: further out
+/// it would meet handlers and destructors that need the GIL, and abort the process.
+/// @param call  returns a new reference, or null with an exception set
+[[nodiscard]] PyObject* call_python(PyObject* (*call)(PyObject*, PyObject*), nanobind::handle first,
+                                    nanobind::handle second);
+
+/// A callable with its arguments, by call_python(). Throws what it raises.
+template <typename... Arguments>
+nanobind::object call_python(const nanobind::object& callable, const Arguments&... arguments) {
+  const nanobind::tuple all = nanobind::make_tuple(arguments...);
+  PyObject* result = call_python(&PyObject_CallObject, callable, all);
+  if (result == nullptr) throw nanobind::python_error();
+  return nanobind::steal(result);
+}
 
 /// Has the process' exit wait for the work. The handler is registered before those of the package,
 /// and so runs behind them.

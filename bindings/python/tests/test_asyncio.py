@@ -1,5 +1,7 @@
 import asyncio
+import gc
 import threading
+import weakref
 
 import framewire
 import pytest
@@ -116,3 +118,56 @@ def test_a_loop_that_is_gone_harms_nobody(slow_photo, photo):
         loop.close()
         assert engine.submit(photo, size="32x").result().jpeg
         task._log_destroy_pending = False
+
+
+def test_a_bad_input_fails_alone_while_others_wait_their_turn(photos):
+    async def go():
+        async with framewire.Engine(codec="turbo", threads=1, queue=1) as engine:
+            inputs = [*photos, memoryview(photos[0])[::2], *photos]
+            calls = [engine.aresize(one, size="32x") for one in inputs]
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+    answers = asyncio.run(go())
+    bad = answers.pop(len(photos))
+    assert isinstance(bad, framewire.InvalidInput) and bad.subject == "jpeg"
+    assert all(isinstance(answer, framewire.Resized) for answer in answers)
+
+
+def test_each_that_waits_gets_an_exception_of_its_own(photo, slow_photo, monkeypatch):
+    async def go():
+        engine = framewire.Engine(codec="turbo", threads=1, queue=1)
+        slow = asyncio.create_task(engine.aresize(slow_photo, size="64x"))
+        waiting = [asyncio.create_task(engine.aresize(photo, size="64x")) for _ in range(4)]
+        await asyncio.sleep(0)
+        engine._native.close()  # while they wait, as close() in a callback does
+        return await asyncio.gather(slow, *waiting, return_exceptions=True)
+
+    _, *answers = asyncio.run(go())
+    closed = [answer for answer in answers if isinstance(answer, framewire.EngineClosed)]
+    assert len(closed) >= 3 and len(set(map(id, closed))) == len(closed)
+
+
+def test_a_failed_coroutine_leaves_no_cycle():
+    class Input(bytearray):
+        pass
+
+    async def go():
+        async with framewire.Engine(codec="turbo", threads=1) as engine:
+            bad = Input(b"no JPEG")
+            gone = weakref.ref(bad)
+            try:
+                await engine.aresize(bad)
+            except framewire.InvalidInput:
+                pass
+            del bad
+            for _ in range(100):  # the loop holds what it has just called
+                if gone() is None:
+                    break
+                await asyncio.sleep(0.01)
+            return gone()
+
+    gc.disable()
+    try:
+        assert asyncio.run(go()) is None
+    finally:
+        gc.enable()

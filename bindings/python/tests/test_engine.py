@@ -1,3 +1,4 @@
+import asyncio
 import gc
 import os
 import pickle
@@ -213,6 +214,101 @@ def test_callbacks_may_close_the_engine(photo):
     assert closed.wait(60)
 
 
+@pytest.fixture
+def ignored(monkeypatch):
+    """Exceptions that nobody could catch."""
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: seen.append(report.exc_type))
+    return seen
+
+
+def test_callbacks_may_raise_anything(photo, slow_photo, ignored):
+    with framewire.Engine(codec="turbo", threads=1) as engine:
+        for kind in (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
+
+            def fail(_, kind=kind):
+                raise kind
+
+            futures = [engine.submit(one, size="64x") for one in (slow_photo, photo, photo, photo)]
+            for future in futures:
+                future.add_done_callback(fail)
+            assert all(future.result(60).jpeg for future in futures)
+        engine.submit(slow_photo, size="64x").set_result("of somebody else")
+    assert {SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError} < set(ignored)
+
+
+def test_close_cancels_all_whatever_callbacks_raise(slow_photo, photo, ignored):
+    def leave(_):
+        sys.exit()
+
+    engine = framewire.Engine(codec="turbo", threads=1)
+    futures = [engine.submit(one, size="64x") for one in (slow_photo, photo, photo, photo)]
+    for future in futures:
+        future.add_done_callback(leave)
+    engine.close(cancel=True)
+    assert all(future.done() for future in futures) and SystemExit in ignored
+
+
+def test_a_thread_that_did_not_start_is_tried_again(photo, monkeypatch):
+    def no_room(self):
+        raise RuntimeError("can't start new thread")
+
+    with framewire.Engine(codec="turbo", threads=1) as engine:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", no_room)
+            for _ in range(2):
+                with pytest.raises(framewire.Busy, match="can't start new thread"):
+                    engine.submit(photo, size="32x")
+        assert engine.submit(photo, size="32x").result(60).jpeg
+
+
+def test_the_exit_ends_every_engine_though_one_fails():
+    done = run(
+        PREPARE
+        + """
+sys.unraisablehook = lambda report: print(report.exc_value)
+engines = [framewire.Engine("turbo", threads=1) for _ in range(3)]
+futures = [engine.submit(large) for engine in engines for _ in range(9)]
+for engine in engines:
+    def cancel_all(cancel_all=engine._dispatcher.cancel_all):
+        cancel_all()
+        raise RuntimeError("failed")
+    engine._dispatcher.cancel_all = cancel_all
+"""
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "failed\n" * 6  # each dispatcher, then each engine
+
+
+@pytest.mark.parametrize("call", [
+    "engine.resize(large, size=300)",
+    "list(engine.map(itertools.repeat(large), size=200))",
+    "next(engine.map(itertools.repeat(large), size=200))",
+    "list(engine.map(map(python, itertools.repeat(small)), size=16))",
+    "engine.submit(large, size=300).result()",
+    "framewire.Engine('turbo', threads=1).resize(large, size=8)",
+    "engine.resize(b'no JPEG')",
+])
+def test_daemon_threads_do_not_break_the_exit(call):
+    script = PREPARE + f"""
+import itertools, threading
+large = make(640, 480)
+engine = framewire.Engine("turbo", threads=2)
+def python(jpeg):
+    for _ in range(2000): pass
+    return jpeg
+def work():
+    while True:
+        try: {call}
+        except Exception: pass
+for _ in range(10): threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(2):
+        done = run(script)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_buffer_is_held_until_the_answer_and_no_longer(photo, slow_photo):
     with framewire.Engine(codec="turbo", threads=1) as engine:
         engine.submit(slow_photo, size="64x")
@@ -300,6 +396,41 @@ if pid == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 assert all(future.result().jpeg for future in futures)
 assert len(list(answers)) == 49
+print("parent goes on")
+"""
+    )
+    assert (done.returncode, done.stdout) == (0, "parent goes on\n"), done.stderr
+
+
+@skip_under(["tsan"], "ThreadSanitizer knows no threads that a child starts after fork()")
+def test_a_child_does_not_wait_for_answers_of_its_parent():
+    done = run(
+        PREPARE
+        + """
+import asyncio, concurrent.futures, signal
+engine = framewire.Engine("turbo", threads=1, queue=4)
+called = []
+futures = [engine.submit(large) for _ in range(4)]
+for future in futures: future.add_done_callback(lambda _: called.append(os.getpid()))
+async def wait():
+    waiting = [asyncio.ensure_future(engine.aresize(small)) for _ in range(3)]
+    await asyncio.sleep(0)
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(30)
+        for future in concurrent.futures.as_completed(futures):
+            if not isinstance(future.exception(), framewire.EngineClosed): os._exit(3)
+        for answer in await asyncio.gather(*waiting, return_exceptions=True):
+            if not isinstance(answer, framewire.EngineClosed): os._exit(4)
+        os._exit(5 if called else 0)
+    answers = await asyncio.gather(*waiting)
+    assert all(answer.jpeg for answer in answers)
+    return pid
+pid = asyncio.run(wait())
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert all(future.result().jpeg for future in futures)
+engine.close()
+assert len(called) == 4
 print("parent goes on")
 """
     )

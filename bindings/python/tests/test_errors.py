@@ -78,3 +78,12 @@ def test_errors_and_answers_pickle(photo):
     result = framewire.resize_with_report(photo, size="32x")
     same = pickle.loads(pickle.dumps(result))
     assert (same.jpeg, same.report, same.index) == (result.jpeg, result.report, None)
+
+
+def test_options_are_called_by_their_keywords(photo):
+    """Also where the file, not the option's value, is what is wrong."""
+    with framewire.Engine(codec="turbo", threads=1) as engine:
+        for call in (framewire.resize, engine.resize, lambda jpeg, **own: next(engine.map([jpeg], **own))):
+            with pytest.raises(framewire.TooLarge) as caught:
+                call(photo, max_output_side=31, always_encode=True)
+            assert caught.value.subject == "max_output_side"

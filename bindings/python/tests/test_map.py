@@ -61,6 +61,78 @@ def test_an_iterator_that_has_raised_is_over(engine, photo):
         answers.close()
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("count", [1, 7, 40])
+@pytest.mark.parametrize("wrong", [KeyError("source"), 7, ("jpeg",), (b"", {"sise": 3}), (b"", 7)])
+def test_answers_come_before_the_exception_that_ends_them(engine, photo, ordered, count, wrong):
+    def source():
+        for at in range(count):
+            yield b"bad" if at % 5 == 3 else photo
+        if isinstance(wrong, Exception):
+            raise wrong
+        yield wrong
+        raise AssertionError("read on")
+
+    answers = engine.map(source(), size="16x", ordered=ordered, on_error="return", window=50)
+    given = []
+    with pytest.raises((KeyError, TypeError, ValueError)) as caught:
+        for answer in answers:
+            given.append(answer.index)
+    assert sorted(given) == list(range(count)) and (not ordered or given == sorted(given))
+    assert not isinstance(caught.value, AssertionError)
+    assert list(answers) == []
+    if isinstance(wrong, Exception):
+        assert caught.value is wrong
+        assert "source" in [entry.name for entry in caught.traceback]
+
+
+def test_an_error_of_an_input_comes_before_an_exception_of_the_source(engine, photo):
+    def source():
+        yield from [photo, b"bad", photo]
+        raise KeyError("source")
+
+    answers = engine.map(source(), size="16x", window=50)
+    assert next(answers).index == 0
+    with pytest.raises(framewire.InvalidInput, match="input 1: "):
+        next(answers)
+    assert list(answers) == []
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_close_beside_an_iterator_answers_what_was_handed_in(photo, slow_photo, ordered):
+    engine = framewire.Engine(codec="turbo", threads=1, queue=4)
+    inputs = [photo, slow_photo, photo, b"bad", memoryview(photo)[::2], photo, memoryview(photo)[::2]] * 9
+    answers = engine.map(inputs, size="16x", window=63, on_error="return", ordered=ordered)
+    given = [next(answers).index]
+    engine.close()
+    with pytest.raises(framewire.EngineClosed, match="closed"):
+        for answer in answers:
+            given.append(answer.index)
+    assert 4 <= len(given) < len(inputs) and len(set(given)) == len(given)
+    assert not ordered or given == list(range(len(given)))
+    assert list(answers) == []
+
+
+def test_a_cycle_with_a_pending_exception_is_collected(photo, slow_photo):
+    class Error(Exception):
+        pass
+
+    engine = framewire.Engine(codec="turbo", threads=1)
+    error = Error()
+
+    def source():
+        yield photo
+        yield slow_photo
+        raise error
+
+    error.answers = engine.map(source(), size="16x", window=9)
+    next(error.answers)
+    gone = [weakref.ref(error), weakref.ref(engine)]
+    del error, engine
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
+
+
 def test_without_a_window_the_bytes_of_inputs_are_bounded(engine, photo, monkeypatch):
     monkeypatch.setattr("framewire._engine._MAP_INPUT_BYTES", 1)
     read = []

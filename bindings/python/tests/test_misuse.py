@@ -6,11 +6,13 @@ import itertools
 import math
 import pickle
 import threading
+from fractions import Fraction
 
 import framewire
 import numpy as np
 import pytest
 from conftest import run, skip_under, tensor_decoder
+from framewire import _framewire
 
 
 @pytest.fixture
@@ -261,3 +263,94 @@ for _ in range(2):
     if "none" in ran.stderr:
         pytest.skip("this Python has no module for interpreters")
     assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: memoryview(framewire.Resized.__new__(framewire.Resized)),
+        lambda: memoryview(framewire.Tensor.__new__(framewire.Tensor)),
+        lambda: next(_framewire.MapIterator.__new__(_framewire.MapIterator)),
+        lambda: framewire.resize(framewire.Resized.__new__(framewire.Resized)),
+        lambda: framewire.Resized.__new__(framewire.Resized).jpeg,
+    ],
+)
+@pytest.mark.filterwarnings("ignore:nanobind")
+def test_objects_that_were_never_made(use):
+    with pytest.raises(TypeError):
+        use()
+
+
+HUGE = 10**5000  # which Python does not write in decimal
+LONG = "9" * 5000  # nor read
+BEYOND = 10**400  # no float
+
+
+@pytest.mark.parametrize(
+    "subject, call",
+    [
+        ("size", lambda: framewire.resize(b"", size="\ud800")),
+        ("gravity", lambda: framewire.resize(b"", gravity=("\ud800", 1))),
+        ("size", lambda: framewire.resize(b"", size=HUGE)),
+        ("size", lambda: framewire.resize(b"", size=(HUGE, None))),
+        ("background", lambda: framewire.resize(b"", background=(HUGE, 1, 1))),
+        ("dpr", lambda: framewire.resize(b"", dpr=Fraction(BEYOND))),
+        ("dpr", lambda: framewire.resize(b"", dpr=Fraction(HUGE))),
+        ("codec", lambda: framewire.Engine("\ud800")),
+        ("gpu_memory", lambda: framewire.Engine("turbo", gpu_memory=LONG)),
+        ("gpu_memory", lambda: framewire.Engine("turbo", gpu_memory=LONG + "G")),
+        ("warm", lambda: framewire.Engine("turbo", warm=HUGE)),
+        ("threads", lambda: framewire.Engine("turbo", threads=HUGE)),
+        ("devices", lambda: framewire.Engine("turbo", devices=[HUGE])),
+        ("device", lambda: framewire.TensorDecoder(device="cuda:" + LONG)),
+        ("device", lambda: framewire.TensorDecoder(device=HUGE)),
+        ("size", lambda: framewire.TensorDecoder(size=LONG + "x1")),
+        ("size", lambda: framewire.TensorDecoder(size=(HUGE, 1))),
+        ("threads", lambda: framewire.TensorDecoder(threads=HUGE)),
+        ("dtype", lambda: framewire.TensorDecoder(dtype=HUGE)),
+        ("mean", lambda: framewire.TensorDecoder(mean=BEYOND)),
+        ("mean", lambda: framewire.TensorDecoder(mean=1e39)),
+        ("std", lambda: framewire.TensorDecoder(std=(1, 1, HUGE))),
+        ("scale", lambda: framewire.random_resized_crops([], 0, 0, [], scale=(BEYOND, 1))),
+        ("ratio", lambda: framewire.random_resized_crops([], 0, 0, [], ratio=(1, HUGE))),
+        ("seed", lambda: framewire.random_flips(HUGE, 0, [])),
+        ("sample_ids", lambda: framewire.random_flips(0, 0, [HUGE])),
+        ("p", lambda: framewire.random_flips(0, 0, [], p=HUGE)),
+        ("sizes", lambda: framewire.center_crops([(HUGE, 1)], (1, 1))),
+        ("sizes", lambda: framewire.center_crops([("\ud800", 1)], (1, 1))),
+        ("crops", lambda: tensor_decoder().decode([b""], [(0, 0, 1, HUGE)])),
+        ("flips", lambda: tensor_decoder().decode([b""], flips=[HUGE])),
+        ("stream", lambda: tensor_decoder().decode([b""], stream=HUGE)),
+    ],
+)
+def test_what_python_cannot_read_or_write_is_an_invalid_input(subject, call):
+    with pytest.raises(framewire.InvalidInput) as caught:
+        call()
+    assert caught.value.subject == subject and "found " in str(caught.value) and "accepted" in str(caught.value)
+
+
+def test_words_of_map_that_have_no_text(engine, photo):
+    with pytest.raises(ValueError, match="window: found <class 'int'>"):
+        engine.map([], window=-HUGE)
+    with pytest.raises(framewire.UnknownOption, match="found <class 'int'>"):
+        list(engine.map([(photo, {HUGE: 1})]))
+
+
+def test_numbers_and_bools_of_numpy_everywhere(engine, photo):
+    assert len(list(engine.map([photo] * 3, size="16x", window=np.int64(2)))) == 3
+    for window in (True, np.True_, 2.0, "2", np.int64(0)):
+        with pytest.raises(ValueError, match="window"):
+            engine.map([], window=window)
+    for device in (np.int64(999), np.uint8(99)):
+        with pytest.raises(framewire.Unsupported):
+            framewire.TensorDecoder(device=device)
+    for device in (np.True_, np.int64(-1), np.float32(0)):
+        with pytest.raises(framewire.InvalidInput):
+            framewire.TensorDecoder(device=device)
+    assert framewire.random_flips(1, 0, range(9), p=np.float32(0.5)) == framewire.random_flips(1, 0, range(9))
+    with pytest.raises(framewire.InvalidInput):
+        framewire.random_flips(1, 0, [1], p="0.5")
+    assert framewire.resize(photo, progressive=np.True_) == framewire.resize(photo, progressive=True)
+    assert framewire.resize(photo, auto_orient=np.False_) == framewire.resize(photo, auto_orient=False)
+    with pytest.raises(framewire.InvalidInput):
+        framewire.resize(photo, quality=np.True_)

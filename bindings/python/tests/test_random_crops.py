@@ -105,3 +105,11 @@ def test_wrong_draws_are_named():
         framewire.center_crops(7, (9, 9))
     with pytest.raises(TypeError, match="^sample_ids: "):
         framewire.random_flips(0, 0, 7)
+
+
+@pytest.mark.parametrize("pair", ["12", b"12", {0.5, 1.0}, ("0.5", "1"), {0.5: 1, 1.0: 2}])
+def test_text_and_sets_are_no_pairs(pair):
+    for argument in ("scale", "ratio"):
+        with pytest.raises(framewire.InvalidInput) as caught:
+            framewire.random_resized_crops([], 0, 0, [], **{argument: pair})
+        assert caught.value.subject == argument

@@ -65,7 +65,9 @@ def test_dtypes_and_normalisation(jpegs, pixels, dtype):
 def test_flips(jpegs, pixels):
     decoder = tensor_decoder(dtype="uint8", layout="NHWC")
     flips = [True, False, True, False, True]
-    for given in (flips, tuple(flips), np.array(flips), iter(flips)):
+    numbers = [int(flip) for flip in flips]
+    for given in (flips, tuple(flips), np.array(flips), iter(flips), numbers, np.array(numbers, "u1"),
+                  [np.array(flip) for flip in flips]):
         made = decoder.decode(jpegs, CROPS, given).tensor.numpy()
         for row, plain, flip in zip(made, pixels, flips):
             assert (row == (plain[:, ::-1] if flip else plain)).all()

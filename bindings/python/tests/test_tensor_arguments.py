@@ -24,6 +24,11 @@ class DlpackOnly(OldExporter):
         return self.tensor.__dlpack__(**arguments)
 
 
+class InList(DlpackOnly):
+    def __dlpack_device__(self):
+        return list(self.tensor.__dlpack_device__())
+
+
 def test_out_takes_what_fits(jpegs, pixels):
     decoder = tensor_decoder(dtype="uint8", layout="NHWC")
     shape = pixels.shape
@@ -32,7 +37,7 @@ def test_out_takes_what_fits(jpegs, pixels):
     memory = bytearray(pixels.size)
     rows = np.empty((9, *shape[1:]), np.uint8)[2:7]
     view = memoryview(memory).cast("B", shape)
-    for out in (plain, view, rows, own, DlpackOnly(own), DlpackOnly(plain), OldExporter(own)):
+    for out in (plain, view, rows, own, DlpackOnly(own), DlpackOnly(plain), InList(own), OldExporter(own)):
         batch = decoder.decode(jpegs, CROPS, out=out)
         assert batch.tensor is out
         array = out if isinstance(out, np.ndarray) else np.asarray(getattr(out, "tensor", out))
@@ -84,6 +89,15 @@ def test_wrong_outs_are_named(jpegs):
 
     with pytest.raises(framewire.InvalidInput, match="found memory of device 0; accepted: writable host"):
         decoder.decode(jpegs, out=OnDevice(read_only))
+    for device in (("a", None), (1, 0.5), (1,), None, "12", (1 << 80, 0)):
+
+        class Nowhere(DlpackOnly):
+            def __dlpack_device__(self, device=device):
+                return device
+
+        with pytest.raises(framewire.InvalidInput, match="accepted: writable host memory") as caught:
+            decoder.decode(jpegs, out=Nowhere(read_only))
+        assert caught.value.subject == "out"
     for out in (7, "text", [0.0]):
         with pytest.raises(TypeError, match="^out: found .* accepted: "):
             decoder.decode(jpegs, out=out)
@@ -119,6 +133,12 @@ def test_wrong_inputs_are_named(jpegs):
         decoder.decode(jpegs, flips=[True])
     with pytest.raises(TypeError, match="^flips: "):
         decoder.decode(jpegs, flips=True)
+    for flip in ("False", "", None, 0.3, 1.0, float("nan"), 2, -1, np.float32(1), [True], np.array([0.5])):
+        with pytest.raises(framewire.InvalidInput, match="input 2: flips: found .*; accepted: True, False") as caught:
+            decoder.decode(jpegs, flips=[True, 0, flip, True, True])
+        assert (caught.value.subject, caught.value.index) == ("flips", 2)
+    with pytest.raises(framewire.InvalidInput, match="flips"):
+        decoder.decode(jpegs, flips=np.random.default_rng(1).random(5))  # probabilities
     with pytest.raises(RuntimeError, match="source"):
         decoder.decode(failing_source())
     assert decoder.decode(jpegs).ok == [True] * 5  # none of them has broken it
@@ -153,6 +173,13 @@ def failing_source():
         ("mean", {"mean": "much"}, framewire.InvalidInput),
         ("mean", {"channels": "gray", "mean": MEAN}, framewire.InvalidInput),
         ("mean", {"mean": float("nan")}, framewire.InvalidInput),
+        ("mean", {"mean": "123"}, framewire.InvalidInput),
+        ("mean", {"mean": b"123"}, framewire.InvalidInput),
+        ("mean", {"mean": "0.5"}, framewire.InvalidInput),
+        ("mean", {"mean": ("0.1", "0.2", "0.3")}, framewire.InvalidInput),
+        ("std", {"std": {0.1, 0.2, 0.3}}, framewire.InvalidInput),
+        ("std", {"std": frozenset([0.1, 0.2, 0.3])}, framewire.InvalidInput),
+        ("std", {"std": {0.1: 1, 0.2: 2, 0.3: 3}}, framewire.InvalidInput),
         ("std", {"std": (1, 0, 1)}, framewire.InvalidInput),
         ("interpolation", {"interpolation": "nearest"}, framewire.InvalidInput),
         ("antialias", {"interpolation": "area", "antialias": False}, framewire.InvalidInput),

@@ -1,6 +1,7 @@
 import gc
 import sysconfig
 import threading
+import weakref
 
 import framewire
 import numpy as np
@@ -187,3 +188,34 @@ print((after - before) >> 10)
 assert after - before < 4 << 20
 """)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_errors_hold_no_batch(jpegs):
+    """Neither by a cycle nor by the frames of their tracebacks."""
+
+    class Input(bytearray):
+        pass
+
+    gc.disable()
+    try:
+        inputs = [Input(jpegs[0]), Input(b"no JPEG")]
+        gone = [weakref.ref(one) for one in inputs]
+        errors = framewire.sizes(inputs, on_error="return")
+        del inputs
+        assert isinstance(errors[1], framewire.InvalidInput) and errors[1].__traceback__ is None
+        assert [reference() for reference in gone] == [None, None]
+
+        decoder = tensor_decoder(on_error="raise")
+        inputs = [Input(jpegs[0]), Input(b"no JPEG")]
+        out = np.empty((2, 3, 48, 64), "f")
+        gone = [weakref.ref(one) for one in (*inputs, out)]
+        try:
+            decoder.decode(inputs, out=out)
+        except framewire.InvalidInput as error:
+            kept = error
+        del inputs, out
+        assert kept.index == 1
+        kept.__traceback__.tb_frame  # which is this one's: the caller's
+        assert [reference() for reference in gone] == [None] * 3
+    finally:
+        gc.enable()

@@ -2,8 +2,10 @@
 
 import doctest
 import importlib.metadata
+import inspect
 import pathlib
 import re
+import typing
 
 import framewire
 import pytest
@@ -28,6 +30,9 @@ def use(jpeg: bytes, mapped: mmap.mmap) -> None:
     with framewire.Engine("turbo", threads=2) as engine:
         for answer in engine.map([jpeg, (jpeg, {"size": "3x"})], size="480x"):
             small = answer.jpeg
+        answers: framewire.Answers[framewire.Resized] = engine.map([jpeg])
+        small = next(answers).jpeg
+        answers.close()
         for either in engine.map([jpeg], on_error="return"):
             if isinstance(either, framewire.Error):
                 print(either.code, either.message, either.offset, either.index)
@@ -61,6 +66,7 @@ WRONG = [
     'framewire.resize(b"", quality="best")',
     'framewire.Engine("quick")',
     'framewire.Engine().map([b""], on_error="skip")',
+    'framewire.Engine().map([b""]).send(None)',
     'framewire.resize(b"").report',
     'framewire.TensorDecoder(dtype="float64")',
     'framewire.TensorDecoder().decode(["photo.jpg"])',
@@ -100,6 +106,22 @@ def test_examples_run(photo, tmp_path, monkeypatch, capsys):
     for public in ("TensorDecoder", "random_resized_crops", "center_crops", "center_crops_to_shape"):
         doctest.run_docstring_examples(getattr(framewire, public), {}, name=public)
         assert not capsys.readouterr().out, public
+
+
+def functions():
+    """All that is public, methods and properties too."""
+    for name in framewire.__all__:
+        made = getattr(framewire, name)
+        for member in (made, *vars(made).values()) if isinstance(made, type) else (made,):
+            function = member.fget if isinstance(member, property) else member
+            if inspect.isfunction(function):
+                yield function
+
+
+def test_annotations_can_be_read_at_run_time():
+    read = [typing.get_type_hints(one) for one in functions()]
+    assert sum(map(len, read)) > 100
+    assert typing.get_type_hints(framewire.sizes)["on_error"] == typing.Literal["raise", "return"]
 
 
 def test_versions_agree():

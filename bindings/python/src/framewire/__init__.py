@@ -37,8 +37,10 @@ from ._keywords import ResizeOptions
 from ._options import Option, options
 from ._report import Device, Image, KeptMemory, Note, Profiles, Report, Stage, Stats, Times
 from ._tensor import Batch, TensorDecoder, TensorImage
+from ._types import Answers
 
 __all__ = [
+    "Answers",
     "Batch",
     "Busy",
     "Cancelled",

@@ -3,12 +3,63 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping as AnyMapping
+from collections.abc import Set as AnySet
 from typing import Iterable, List, NoReturn, Sequence, Tuple, TypeVar
 
 from ._errors import InvalidInput
 
 _LEGACY_STREAM = 1  # as DLPack and CUDA number it
+_MAX_FLOAT32 = 3.4028234663852886e38
 _Input = TypeVar("_Input")
+
+
+def shown(value: object) -> str:
+    """What a message says of a value: its repr(), or its type where that raises.
+
+    An int of more than 4300 digits has no repr().
+    """
+    try:
+        return repr(value)
+    except Exception:
+        return repr(type(value))
+
+
+def is_bool(value: object) -> bool:
+    """Whether it is a bool: Python's, NumPy's, or an array of one that has no dimensions."""
+    if isinstance(value, bool):
+        return True
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return kind == "b" and getattr(value, "shape", None) == ()
+
+
+def is_unicode(text: str) -> bool:
+    """Whether it has an encoding, as half of a surrogate pair has not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def number(value: object) -> float:
+    """A float of any number; text, which float() reads, is none. Raises ValueError."""
+    if isinstance(value, (str, bytes, bytearray)):
+        raise ValueError
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        raise ValueError from None
+
+
+def numbers(value: object) -> List[float]:
+    """Floats of the numbers in something with an order. Raises ValueError."""
+    if isinstance(value, (str, bytes, bytearray, AnySet, AnyMapping)):
+        raise ValueError
+    try:
+        return [number(part) for part in value]  # type: ignore[attr-defined]
+    except TypeError:
+        raise ValueError from None
 
 
 def several(jpegs: Iterable[_Input]) -> Iterable[_Input]:
@@ -40,23 +91,23 @@ def index_of_word(name: str, value: object, accepted: Sequence[str]) -> int:
         for index, word in enumerate(accepted):
             if value.lower() == word.lower():
                 return index
-    raise InvalidInput(f"found {value!r}; accepted: {', '.join(accepted)}", subject=name)
+    raise InvalidInput(f"found {shown(value)}; accepted: {', '.join(accepted)}", subject=name)
 
 
 def width_and_height(size: object) -> Tuple[int, int]:
     """The two sides of "WxH" or of a pair, in pixels."""
     sides: object = size
-    if isinstance(size, str):
-        sides = size.split("x")
-        if all(side.isascii() and side.isdecimal() for side in size.split("x")):
-            sides = [int(side) for side in size.split("x")]
     try:
+        if isinstance(size, str):
+            sides = size.split("x")
+            if all(side.isascii() and side.isdecimal() for side in size.split("x")):
+                sides = [int(side) for side in size.split("x")]
         width, height = (operator.index(side) for side in sides)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         width = height = 0
     if not (0 < width < 1 << 31 and 0 < height < 1 << 31):
         raise InvalidInput(
-            f"found {size!r}; accepted: (width, height) or 'WxH', sides of 1 pixel or more",
+            f"found {shown(size)}; accepted: (width, height) or 'WxH', sides of 1 pixel or more",
             subject="size",
         )
     return width, height
@@ -70,7 +121,7 @@ def whole_number(name: str, value: object, low: int, high: int) -> int:
         number = low - 1
     if isinstance(value, bool) or not low <= number <= high:
         raise InvalidInput(
-            f"found {value!r}; accepted: a whole number from {low} to {high}", subject=name
+            f"found {shown(value)}; accepted: a whole number from {low} to {high}", subject=name
         )
     return number
 
@@ -78,10 +129,10 @@ def whole_number(name: str, value: object, low: int, high: int) -> int:
 def min_and_max(name: str, value: object) -> Tuple[float, float]:
     """Two numbers, in the order in which they came."""
     try:
-        low, high = (float(part) for part in value)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+        low, high = numbers(value)
+    except ValueError:
         raise InvalidInput(
-            f"found {value!r}; accepted: two numbers, (min, max)", subject=name
+            f"found {shown(value)}; accepted: two numbers, (min, max)", subject=name
         ) from None
     return low, high
 
@@ -91,30 +142,38 @@ def values_of_channels(name: str, value: object, default: float, count: int) -> 
     if value is None:
         return [default] * 3
     try:
-        numbers = [float(number) for number in value]  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+        found = numbers(value)
+    except ValueError:
         try:
-            numbers = [float(value)] * count  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            numbers = []
-    if len(numbers) != count:
-        numbers_text = "one number" if count == 1 else f"a number, or {count}, one a channel"
-        raise InvalidInput(f"found {value!r}; accepted: {numbers_text}", subject=name)
-    return (numbers + [default] * 3)[:3]
+            found = [number(value)] * count
+        except ValueError:
+            found = []
+    # The library has 32 bits of each.
+    if len(found) != count or not all(abs(one) <= _MAX_FLOAT32 for one in found):
+        accepted = "one finite number" if count == 1 else f"a finite number, or {count}, one a channel"
+        raise InvalidInput(f"found {shown(value)}; accepted: {accepted}", subject=name)
+    return (found + [default] * 3)[:3]
 
 
 def device_ordinal(device: object) -> int:
     """The CUDA ordinal of a device; -1 for the CPU."""
-    text = str(device)  # a torch.device, too
-    if text == "cpu":
-        return -1
-    kind, _, ordinal = text.partition(":") if ":" in text else (text, "", "0")
-    if isinstance(device, int) and not isinstance(device, bool):
-        kind, ordinal = "cuda", text
-    if kind == "cuda" and ordinal.isascii() and ordinal.isdecimal() and int(ordinal) < 1 << 31:
-        return int(ordinal)
+    number_given = -1
+    try:
+        if hasattr(device, "__index__"):  # NumPy's numbers, too
+            number_given = -1 if isinstance(device, bool) else operator.index(device)
+        else:
+            text = str(device)  # a torch.device, too
+            if text == "cpu":
+                return -1
+            kind, _, ordinal = text.partition(":") if ":" in text else (text, "", "0")
+            if kind == "cuda" and ordinal.isascii() and ordinal.isdecimal():
+                number_given = int(ordinal)
+    except (TypeError, ValueError):  # no number, or one of too many digits
+        pass
+    if 0 <= number_given < 1 << 31:
+        return number_given
     raise InvalidInput(
-        f"found {device!r}; accepted: 'cpu', a GPU's number, 'cuda', 'cuda:1'", subject="device"
+        f"found {shown(device)}; accepted: 'cpu', a GPU's number, 'cuda', 'cuda:1'", subject="device"
     )
 
 
@@ -127,7 +186,7 @@ def stream_address(stream: object, device: int) -> int:
         return _LEGACY_STREAM if device >= 0 else 0
     if device < 0:
         raise InvalidInput(
-            f"found {stream!r}; accepted for batches on the CPU: None", subject="stream"
+            f"found {shown(stream)}; accepted for batches on the CPU: None", subject="stream"
         )
     if hasattr(stream, "__cuda_stream__"):
         address = stream.__cuda_stream__()[1]

@@ -6,7 +6,7 @@ import math
 from typing import Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _framewire
-from ._arguments import min_and_max, whole_number, width_and_height
+from ._arguments import min_and_max, number, shown, whole_number, width_and_height
 from ._errors import Error, InvalidInput
 
 Box = Tuple[int, int, int, int]
@@ -54,9 +54,9 @@ def random_resized_crops(
     """
     areas, shapes = min_and_max("scale", scale), min_and_max("ratio", ratio)
     if not 0 < areas[0] <= areas[1] <= 1:
-        raise InvalidInput(f"found {scale!r}; accepted: 0 < min ≤ max ≤ 1", subject="scale")
+        raise InvalidInput(f"found {shown(scale)}; accepted: 0 < min ≤ max ≤ 1", subject="scale")
     if not 0 < shapes[0] <= shapes[1] < math.inf:
-        raise InvalidInput(f"found {ratio!r}; accepted: 0 < min ≤ max, finite", subject="ratio")
+        raise InvalidInput(f"found {shown(ratio)}; accepted: 0 < min ≤ max, finite", subject="ratio")
     return _framewire.random_resized_crops(
         sizes,
         whole_number("seed", seed, 0, _MAX_UINT64),
@@ -72,13 +72,17 @@ def random_flips(seed: int, epoch: int, sample_ids: Iterable[int], p: float = 0.
 
     Seed, epoch and sample_ids are those of random_resized_crops().
     """
-    if not isinstance(p, (int, float)) or not 0 <= p <= 1:
-        raise InvalidInput(f"found {p!r}; accepted: a number from 0 to 1", subject="p")
+    try:
+        probability = number(p)
+    except ValueError:
+        probability = math.nan
+    if not 0 <= probability <= 1:
+        raise InvalidInput(f"found {shown(p)}; accepted: a number from 0 to 1", subject="p")
     return _framewire.random_flips(
         whole_number("seed", seed, 0, _MAX_UINT64),
         whole_number("epoch", epoch, 0, _MAX_UINT32),
         sample_ids,
-        p,
+        probability,
     )
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import threading
 import weakref
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
+from typing import Dict, List, Optional, Tuple, Union
 
 from . import _framewire
-from ._errors import Cancelled, EngineClosed, Error
+from ._errors import Busy, Cancelled, EngineClosed, Error
 from ._framewire import Resized
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+from ._types import Buffer
 
 _MAX_ANSWERS = 4096  # taken at once; bounds how long one group holds the GIL
 _MAX_HANDED_IN = 256  # of those that wait for room, at once; what is refused costs as much
@@ -33,6 +32,16 @@ class _EngineFuture(Future[Resized]):
             return False
         self._queue.cancel(self._tag)
         return True
+
+    def close_in_child(self, error: EngineClosed) -> None:
+        """Ends the wait for an answer that a child after fork() does not get.
+
+        Callbacks are the parent's, which runs them: what they write to may be shared with it.
+        """
+        self._condition = threading.Condition()  # a thread of the parent may have held the other
+        self._done_callbacks: List[object] = []
+        if not self.done():
+            self.set_exception(error)
 
 
 class _Call:
@@ -104,6 +113,9 @@ class Dispatcher:
                 queued = bool(self._waiting)
             if queued or self._queue.submit([tag], [jpeg], options, self._queue) == 0:
                 view = memoryview(jpeg)
+                # Requests that wait are handed in together, and one that is refused then would take
+                # the others along.
+                _framewire.check_input(view)
                 with self._lock:
                     self._waiting[tag] = (view, options)
                 # The thread may have been told of room before there was anything in the queue.
@@ -129,10 +141,13 @@ class Dispatcher:
             self._waiting.clear()
         self._give_out([(tag, Cancelled("the engine was closed")) for tag in waiting])
         for tag, call in calls:
-            if isinstance(call, _EngineFuture):
-                call.cancel()
-            else:
+            if not isinstance(call, _EngineFuture):
                 self._queue.cancel(tag)
+                continue
+            try:
+                call.cancel()
+            except BaseException as error:  # of a callback; the others are to be cancelled, too
+                _framewire.report_ignored(error, call)
 
     def finish(self) -> None:
         """Takes no more requests; those there are will be answered. Does not wait."""
@@ -154,12 +169,16 @@ class Dispatcher:
             if self._finishing:
                 raise EngineClosed("the engine is closed; make another one")
             self._calls[tag] = call
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="framewire-answers", daemon=True
-                )
-                Dispatcher.living.add(self)
-                self._thread.start()
+            if self._thread is not None:
+                return
+            thread = threading.Thread(target=self._run, name="framewire-answers", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                del self._calls[tag]
+                raise Busy(f"found no room for a thread that takes answers: {error}") from error
+            self._thread = thread
+            Dispatcher.living.add(self)
 
     def _remove(self, tag: int) -> None:
         with self._lock:
@@ -187,21 +206,28 @@ class Dispatcher:
     def _give_out(self, answers: List[Tuple[int, Union[Resized, Error]]]) -> None:
         groups: Dict[asyncio.AbstractEventLoop, _Group] = {}
         for tag, answer in answers:
+            call = self._calls.get(tag)
+            try:
+                if isinstance(call, _Call):
+                    groups.setdefault(call.loop, []).append((call.future, answer))
+                elif call is None or not call.set_running_or_notify_cancel():
+                    pass  # nobody waits any more
+                elif isinstance(answer, Error):
+                    call.set_exception(answer)
+                else:
+                    call.set_result(answer)
+            except BaseException as error:  # of a callback; others wait for the answers that follow
+                _framewire.report_ignored(error, call)
+            # Not before it is answered: a child after fork() answers what is still here.
             with self._lock:
-                call = self._calls.pop(tag, None)
-            if isinstance(call, _Call):
-                groups.setdefault(call.loop, []).append((call.future, answer))
-            elif call is None or not call.set_running_or_notify_cancel():
-                pass  # nobody waits any more
-            elif isinstance(answer, Error):
-                call.set_exception(answer)
-            else:
-                call.set_result(answer)
+                self._calls.pop(tag, None)
         for loop, group in groups.items():
             try:
                 loop.call_soon_threadsafe(_answer_calls, group)
             except RuntimeError:
                 pass  # the loop was closed, with all that waited in it
+            except BaseException as error:
+                _framewire.report_ignored(error, loop)
 
     def _hand_in_waiting(self) -> None:
         while True:
@@ -214,20 +240,52 @@ class Dispatcher:
             options = [one for _, (_, one) in waiting]
             try:
                 taken = self._queue.submit(tags, jpegs, options, self._queue)
-            except Error as error:  # the engine was closed meanwhile
+            except EngineClosed as error:  # meanwhile
                 taken = len(tags)
-                self._give_out([(tag, error) for tag in tags])
+                # Each gets an exception of its own: to raise one changes it.
+                self._give_out([(tag, EngineClosed(error.message)) for tag in tags])
             with self._lock:
                 for tag in tags[:taken]:
                     self._waiting.pop(tag, None)
             if taken < len(tags):
                 return
 
+    def _close_in_child(self) -> None:
+        """Answers all calls after fork(): the thread that would have done it is not here."""
+        self._lock = threading.RLock()  # a thread of the parent may have held the other
+        calls = list(self._calls.values())
+        self._calls.clear()
+        self._waiting.clear()
+        for call in calls:
+            error = EngineClosed(
+                "the request belongs to the parent of this process, which gets its answer"
+            )
+            if isinstance(call, _EngineFuture):
+                call.close_in_child(error)
+            elif not call.future.done():
+                call.future.set_exception(error)
+                call.future.exception()  # else it would be logged where nobody awaits it
+
 
 def end_all() -> None:
     """Answers what is under way in every dispatcher, and ends its thread: at the process' exit."""
     for dispatcher in list(Dispatcher.living):
-        if not dispatcher._engine.forked():
-            dispatcher.cancel_all()
-            dispatcher.finish()
-            dispatcher.join()
+        try:
+            if not dispatcher._engine.forked():
+                dispatcher.cancel_all()
+                dispatcher.finish()
+                dispatcher.join()
+        except BaseException as error:  # the others are to end, too
+            _framewire.report_ignored(error, dispatcher)
+
+
+def _close_all_in_child() -> None:
+    for dispatcher in list(Dispatcher.living):
+        try:
+            dispatcher._close_in_child()
+        except BaseException as error:
+            _framewire.report_ignored(error, dispatcher)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_all_in_child)

@@ -8,37 +8,32 @@ import operator
 import os
 import sys
 import weakref
+from concurrent.futures import Future
+from types import TracebackType
 from typing import (
-    TYPE_CHECKING,
     Any,
     Iterable,
-    Iterator,
     List,
+    Literal,
     Mapping,
     NoReturn,
     Optional,
     SupportsIndex,
     Tuple,
+    Type,
     Union,
     overload,
 )
 
 from . import _framewire
-from ._arguments import not_copied, several
+from ._arguments import is_unicode, not_copied, several, shown
 from ._dispatcher import Dispatcher, end_all
 from ._errors import Error, InvalidInput
 from ._framewire import Resized
+from ._keywords import ResizeOptions
 from ._options import parse
 from ._report import Device, Stats, make_stats
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-    from types import TracebackType
-    from typing import Type
-
-    from typing_extensions import Buffer, Literal, Self, Unpack
-
-    from ._keywords import ResizeOptions
+from ._types import Answers, Buffer, Self, Unpack
 
 # Of inputs that Engine.map() holds for the engine, where nobody has chosen a window.
 _MAP_INPUT_BYTES = 1 << 30
@@ -54,22 +49,26 @@ def _whole(name: str, value: Optional[int], high: int) -> int:
         number = -1
     if isinstance(value, bool) or not 0 <= number <= high:
         raise InvalidInput(
-            f"found {value!r}; accepted: a whole number from 0 to {high}, or None", subject=name
+            f"found {shown(value)}; accepted: a whole number from 0 to {high}, or None", subject=name
         )
     return number
 
 
 def _memory(name: str, value: Union[int, str, None]) -> int:
-    if isinstance(value, str):
-        digits = value.rstrip("kMG")
-        suffix = value[len(digits) :]
+    if not isinstance(value, str):
+        return _whole(name, value, 1 << 50)
+    digits = value.rstrip("kMG")
+    suffix = value[len(digits) :]
+    try:
         if not digits.isdecimal() or len(suffix) > 1:
-            raise InvalidInput(
-                f"found {value!r}; accepted: a number of bytes, with k, M or G for powers of 1024",
-                subject=name,
-            )
-        value = int(digits) * _SUFFIXES.get(suffix, 1)
-    return _whole(name, value, 1 << 50)
+            raise ValueError
+        number = int(digits) * _SUFFIXES.get(suffix, 1)
+    except ValueError:  # of int(), too, for more digits than it reads
+        raise InvalidInput(
+            f"found {value!r}; accepted: a number of bytes, with k, M or G for powers of 1024",
+            subject=name,
+        ) from None
+    return _whole(name, number, 1 << 50)
 
 
 def _ordinals(devices: Union[int, Iterable[int], None]) -> List[int]:
@@ -82,7 +81,7 @@ def _ordinals(devices: Union[int, Iterable[int], None]) -> List[int]:
         ordinals = list(devices)
     else:
         raise InvalidInput(
-            f"found {devices!r}; accepted: ordinals of GPUs, as [0, 1], or None for all",
+            f"found {shown(devices)}; accepted: ordinals of GPUs, as [0, 1], or None for all",
             subject="devices",
         )
     if not ordinals:
@@ -147,9 +146,9 @@ class Engine:
         timed: bool = False,
         profile_memory: Union[int, str, None] = None,
     ) -> None:
-        if not isinstance(codec, str):
+        if not isinstance(codec, str) or not is_unicode(codec):
             raise InvalidInput(
-                f"found {codec!r}; accepted: auto, turbo, reference, cuda, nvjpeg", subject="codec"
+                f"found {shown(codec)}; accepted: auto, turbo, reference, cuda, nvjpeg", subject="codec"
             )
         self._native = _framewire.Engine(
             codec=codec,
@@ -191,7 +190,12 @@ class Engine:
 
         Waits, without the GIL, while `queue` requests are unanswered. Future.cancel() cancels the
         request: one that is still queued is not worked on. Callbacks of the Future run on a thread
-        of this engine's: be quick in them.
+        of this engine's: be quick in them. In a child after fork() a Future that was pending raises
+        EngineClosed, and its callbacks do not run.
+
+        Raises:
+            as framewire.resize(); Busy where the engine's thread for answers cannot be started;
+            EngineClosed.
         """
         return self._dispatcher.submit(jpeg, parse(options))
 
@@ -207,6 +211,8 @@ class Engine:
         except asyncio.CancelledError:
             self._dispatcher.cancel(tag)
             raise
+        finally:
+            del future  # it holds the exception, whose traceback holds this frame
 
     @overload
     def map(
@@ -217,7 +223,7 @@ class Engine:
         ordered: bool = ...,
         on_error: Literal["raise"] = ...,
         **options: Unpack[ResizeOptions],
-    ) -> Iterator[Resized]: ...
+    ) -> Answers[Resized]: ...
     @overload
     def map(
         self,
@@ -227,7 +233,7 @@ class Engine:
         ordered: bool = ...,
         on_error: Literal["return"],
         **options: Unpack[ResizeOptions],
-    ) -> Iterator[Union[Resized, Error]]: ...
+    ) -> Answers[Union[Resized, Error]]: ...
     def map(
         self,
         jpegs: Iterable[Union[Buffer, Tuple[Buffer, Mapping[str, Any]]]],
@@ -236,7 +242,7 @@ class Engine:
         ordered: bool = True,
         on_error: Literal["raise", "return"] = "raise",
         **options: Unpack[ResizeOptions],
-    ) -> Iterator[Any]:
+    ) -> Answers[Any]:
         """Resizes what an iterable yields; an iterator over the answers.
 
         The iterable is read as answers are taken, never more than `window` items ahead, so that it
@@ -255,13 +261,26 @@ class Engine:
             **options: of all inputs, as for framewire.resize().
 
         Closing the iterator, or leaving it to the garbage collector, cancels what is queued and
-        waits for what is being worked on.
+        waits for what is being worked on. What the iterable raises comes behind the answers of the
+        inputs that it gave before; KeyboardInterrupt comes at once.
+
+        Raises:
+            EngineClosed: behind the answers of what was handed in, where the engine is closed
+                meanwhile.
+            UnknownOption, TypeError, ValueError: for an item that is neither a JPEG nor a tuple of
+                one and its options; behind the answers of those before it.
         """
         self._native.check()
         if on_error not in ("raise", "return"):
-            raise ValueError(f"on_error: found {on_error!r}; accepted: 'raise', 'return'")
-        if window is not None and (not isinstance(window, int) or window < 1):
-            raise ValueError(f"window: found {window!r}; accepted: a whole number from 1")
+            raise ValueError(f"on_error: found {shown(on_error)}; accepted: 'raise', 'return'")
+        if window is not None:
+            try:
+                number = operator.index(window)  # NumPy's, too
+            except TypeError:
+                number = 0
+            if isinstance(window, bool) or number < 1:
+                raise ValueError(f"window: found {shown(window)}; accepted: a whole number from 1")
+            window = number
         return _framewire.MapIterator(
             engine=self._native,
             owner=self,  # else it could be collected under way
@@ -341,7 +360,10 @@ def _close_all() -> None:
     # Threads of the engines must not outlive the interpreter, nor CUDA the process' end.
     end_all()
     for engine in list(_engines):
-        engine.close(cancel=True)
+        try:
+            engine.close(cancel=True)
+        except BaseException as error:  # the others are to end, too
+            _framewire.report_ignored(error, engine)
 
 
 atexit.register(_close_all)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Dict, Optional, Type
 
 _by_code: Dict[str, Type["Error"]] = {}
+# The grammar's name of each option and its keyword argument; framewire._options fills it.
+keywords: Dict[str, str] = {}
 
 
 class Error(Exception):
@@ -145,5 +147,6 @@ def _restore(
 
 
 def from_status(code: str, message: str, offset: Optional[int], subject: str) -> Error:
-    """The exception of a status of the library."""
+    """The exception of a status of the library. Options are called as keyword arguments there."""
+    subject = keywords.get(subject, subject)
     return _by_code.get(code, Internal)(message, offset=offset, subject=subject)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Tuple, Union, overload
+from typing import Any, Dict, Iterable, List, Literal, Tuple, Union, overload
 
 from . import _framewire
-from ._arguments import several
+from ._arguments import is_unicode, several, shown
 from ._errors import Error, InvalidInput, from_status
 from ._framewire import Resized
+from ._keywords import ResizeOptions
 from ._options import parse
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer, Literal, Unpack
-
-    from ._keywords import ResizeOptions
+from ._types import Buffer, Unpack
 
 
 def resize(jpeg: Buffer, **options: Unpack[ResizeOptions]) -> bytes:
@@ -76,7 +73,7 @@ def sizes(
         InvalidInput: for bytes without readable headers; its `index` says which.
     """
     if on_error not in ("raise", "return"):
-        raise ValueError(f"on_error: found {on_error!r}; accepted: 'raise', 'return'")
+        raise ValueError(f"on_error: found {shown(on_error)}; accepted: 'raise', 'return'")
     result: List[Union[Tuple[int, int], Error]] = []
     for index, jpeg in enumerate(several(jpegs)):
         try:
@@ -85,7 +82,7 @@ def sizes(
             error.index = index
             if on_error == "raise":
                 raise
-            result.append(error)
+            result.append(error.with_traceback(None))  # it would hold all of `jpegs`
     return result
 
 
@@ -103,8 +100,8 @@ def inspect(jpeg: Buffer, *, name: str = "", **options: Unpack[ResizeOptions]) -
     Raises:
         InvalidInput: for bytes whose headers cannot be read.
     """
-    if not isinstance(name, str) or any("\ud800" <= letter <= "\udfff" for letter in name):
-        raise InvalidInput(f"found {name!r}; accepted: text without surrogates", subject="name")
+    if not isinstance(name, str) or not is_unicode(name):
+        raise InvalidInput(f"found {shown(name)}; accepted: text without surrogates", subject="name")
     document = _framewire.inspect(jpeg, parse(options), name)
     error = document.get("error")
     if error is not None:

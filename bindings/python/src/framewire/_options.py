@@ -8,7 +8,9 @@ import operator
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import _framewire
+from ._arguments import is_bool, is_unicode, shown
 from ._errors import InvalidInput, UnknownOption
+from ._errors import keywords as _keywords_of_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +49,7 @@ _OPTIONS = _read_options()
 # Keyword arguments and the grammar's names. auto_orient is not the grammar's: no_auto_orient is.
 _NAMES: Dict[str, str] = {option.name: option.name.replace("_", "-") for option in _OPTIONS}
 _NEGATED = {"auto_orient": "no-auto-orient"}
+_keywords_of_names.update({name: keyword for keyword, name in _NAMES.items()})
 
 
 def options() -> Tuple[Option, ...]:
@@ -62,7 +65,7 @@ def options() -> Tuple[Option, ...]:
 def _number(value: object) -> Optional[str]:
     if isinstance(value, str):
         return value
-    if isinstance(value, bool):
+    if is_bool(value):
         return "true" if value else "false"
     if isinstance(value, float):  # NumPy's float64 too
         return float.__repr__(value)
@@ -70,9 +73,11 @@ def _number(value: object) -> Optional[str]:
         return str(operator.index(value))  # type: ignore[arg-type]
     except TypeError:
         pass
+    except ValueError:  # more digits than Python writes
+        return None
     try:  # NumPy's float32, fractions, decimals
         return repr(float(value))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -135,7 +140,7 @@ def _accepted(name: str) -> str:
 
 def _setting(keyword: str, value: object) -> Tuple[str, Optional[str]]:
     if not isinstance(keyword, str):  # of a dict beside an input of map()
-        raise UnknownOption(f"found {keyword!r}; accepted: an option's name", subject="options")
+        raise UnknownOption(f"found {shown(keyword)}; accepted: an option's name", subject="options")
     negated = _NEGATED.get(keyword)
     name = negated or _NAMES.get(keyword)
     if name is None:
@@ -146,9 +151,9 @@ def _setting(keyword: str, value: object) -> Tuple[str, Optional[str]]:
     if value is None:
         return name, None
     text = _text(name, value)
-    if text is None or (negated and text not in ("true", "false")):
+    if text is None or not is_unicode(text) or (negated and text not in ("true", "false")):
         accepted = "True or False" if negated else _accepted(name)
-        raise InvalidInput(f"found {value!r}; accepted: {accepted}", subject=keyword)
+        raise InvalidInput(f"found {shown(value)}; accepted: {accepted}", subject=keyword)
     if negated:
         text = "false" if text == "true" else "true"
     return name, text
@@ -165,7 +170,7 @@ def _settings(keywords: Mapping[str, object]) -> List[Tuple[str, str]]:
 
 @functools.lru_cache(maxsize=256)
 def _parse_known(
-    settings: Tuple[Tuple[str, object, type], ...], base: Optional[_framewire.Options]
+    settings: Tuple[Tuple[str, object, object], ...], base: Optional[_framewire.Options]
 ) -> _framewire.Options:
     return _parse({keyword: value for keyword, value, _ in settings}, base)
 
@@ -173,21 +178,23 @@ def _parse_known(
 def _parse(
     keywords: Mapping[str, object], base: Optional[_framewire.Options]
 ) -> _framewire.Options:
-    try:
-        return _framewire.parse_options(_settings(keywords), base)
-    except InvalidInput as error:
-        # The grammar names options with dashes; who calls has written keyword arguments.
-        error.subject = error.subject.replace("-", "_")
-        raise
+    return _framewire.parse_options(_settings(keywords), base)
+
+
+def _types(value: object) -> object:
+    """The type, and those of a tuple's elements."""
+    if isinstance(value, tuple):
+        return (value.__class__, *(element.__class__ for element in value))
+    return value.__class__
 
 
 def parse(
     keywords: Mapping[str, Any], base: Optional[_framewire.Options] = None
 ) -> _framewire.Options:
     """The options that keyword arguments name, on top of `base`. None leaves an option as it is."""
-    # Whoever resizes much uses the same options again: to look them up costs a twentieth. The type
-    # is part of the key, since True == 1 == 1.0.
-    key = tuple((keyword, value, value.__class__) for keyword, value in keywords.items())
+    # Whoever resizes much uses the same options again: to look them up costs a twentieth. Types are
+    # part of the key, since True == 1 == 1.0.
+    key = tuple((keyword, value, _types(value)) for keyword, value in keywords.items())
     try:
         return _parse_known(key, base)
     except TypeError as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from typing import (
-    TYPE_CHECKING,
     Any,
     Dict,
     Generic,
     Iterable,
     List,
+    Literal,
     NamedTuple,
     NoReturn,
     Optional,
@@ -33,13 +33,10 @@ from ._arguments import (
 from ._crops import Box
 from ._errors import EngineClosed, Error
 from ._framewire import Tensor
+from ._keywords import Count
 from ._options import parse
 from ._report import Note
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer, Literal
-
-    from ._keywords import Count
+from ._types import Buffer
 
 _Output = TypeVar("_Output")
 
@@ -288,7 +285,8 @@ class TensorDecoder:
             crops: for each image (left, top, width, height) in pixels of the picture as stored, or
                 of the upright picture with exif=True, or None: all of it. An (N, 4) array does.
                 None: all of each picture.
-            flips: for each image whether to exchange left and right of what is made; None: none.
+            flips: for each image whether to exchange left and right of what is made: a bool, also
+                NumPy's, or 0 or 1; None: none.
             out: memory to write to instead of new memory, which becomes Batch.tensor: writable,
                 C-contiguous, of the decoder's dtype and shape: (N, channels, height, width), or
                 (N, height, width, channels) with layout="NHWC". On the CPU a torch.Tensor, a NumPy
@@ -322,8 +320,13 @@ class TensorDecoder:
         )
         if self._raises:
             for error in errors:
-                if error is not None:
+                if error is None:
+                    continue
+                try:
                     raise error
+                finally:
+                    # The traceback holds this frame: neither a cycle nor the batch shall live on.
+                    del error, errors, tensor, images, jpegs, crops, flips, out
         return Batch(
             tensor, errors, [None if image is None else _make_image(*image) for image in images]
         )
