@@ -100,5 +100,28 @@ TEST(EngineMemoryAttack, ALargeGroupForWhichMemoryRunsOutIsNotHandedIn) {
   }
 }
 
+/// Memory that could not be registered can be registered later, and is nobody's until then.
+TEST(EngineMemoryAttack, ARegistrationForWhichMemoryRunsOutLeavesNothing) {
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.threads = 1;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  Bytes memory(1000);
+  int failures = 0;
+  bool failed = true;
+  for (long n = 1; failed; ++n) {
+    ASSERT_LT(n, 100);
+    const FailingMemory failing(n);
+    const auto handle = engine->register_memory(memory);
+    failed = failing.failed();
+    if (handle) continue;
+    ++failures;
+    EXPECT_EQ(handle.error().code(), StatusCode::kBusy) << "allocation " << n;
+  }
+  EXPECT_GE(failures, 2) << "the handle and the entry";
+  EXPECT_TRUE(engine->register_memory(memory));
+}
+
 }  // namespace
 }  // namespace framewire::engine
