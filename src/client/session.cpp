@@ -65,8 +65,9 @@ void Session::release_slice(std::uint64_t offset) noexcept {
   slices_.give_back(offset);
 }
 
-/// Why an order gets no further than here.
-std::optional<Status> Session::refusal(const Order& order) const {
+/// Why an order gets no further than here. Throws nothing: others of its group have slots already.
+std::optional<Status> Session::refusal(const Order& order) const noexcept try {
+  if (lost_) return lost_;
   if (order.options->fault) return order.options->fault;
   if (!in_area(order.jpeg) && order.jpeg.size() > copies_.bytes()) {
     return Status(StatusCode::kTooLarge,
@@ -75,6 +76,8 @@ std::optional<Status> Session::refusal(const Order& order) const {
                               order.jpeg.size(), copies_.bytes()));
   }
   return std::nullopt;
+} catch (...) {
+  return Status(lost_ ? lost_->code() : StatusCode::kBusy, std::string());
 }
 
 bool Session::in_area(std::span<const std::uint8_t> bytes) const noexcept {
@@ -101,7 +104,7 @@ std::size_t Session::reserve(std::span<Order> orders, bool waits, std::function<
   std::size_t done = 0;
   while (done < orders.size()) {
     Order& order = orders[done];
-    std::optional<Status> why = lost_ ? lost_ : refusal(order);
+    std::optional<Status> why = refusal(order);
     if (!why) {
       const auto reserved = reserve_one(order, slots);
       if (!reserved) {
@@ -171,7 +174,7 @@ void Session::push(const std::vector<std::uint32_t>& slots) {
   std::optional<Status> lost;
   {
     const std::lock_guard lock(mutex_);
-    lost = lost_;
+    if (lost_) lost = copy_of(*lost_);
     if (!lost) {
       for (const std::uint32_t slot : slots) push_request(slot);
       submissions_.publish();

@@ -66,7 +66,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   class Answers;
 
   // Submitting.
-  [[nodiscard]] std::optional<Status> refusal(const Order& order) const;
+  [[nodiscard]] std::optional<Status> refusal(const Order& order) const noexcept;
   std::size_t reserve(std::span<Order> orders, bool waits, std::function<void()>& on_room,
                       std::vector<std::uint32_t>& slots);
   [[nodiscard]] Result<bool> reserve_one(Order& order, std::vector<std::uint32_t>& slots);
@@ -82,7 +82,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   // Receiving.
   [[nodiscard]] Result<bool> take_answers(Answers& answers);
   [[nodiscard]] Result<void> take_answer(const ipc::CompletionEntry& entry, Answers& answers);
-  void answer_resized(Order order, Report report, std::span<const std::uint8_t> stream,
+  void answer_resized(std::uint32_t slot, Report report, std::span<const std::uint8_t> stream,
                       Answers& answers);
   [[nodiscard]] Result<Resized> read_failure(std::size_t bytes) const;
   [[nodiscard]] Order free_slot(std::uint32_t slot) noexcept;
