@@ -211,7 +211,9 @@ void Session::push_command(ipc::RequestCommand command, std::uint32_t slot, std:
 /// An honest server always leaves room. The connection to another ends: receive() then answers all
 /// that was submitted.
 void Session::push_entry(const ipc::Submission& entry) {
-  if (!submissions_.push(entry)) (void)::shutdown(peer_.fd(), SHUT_RDWR);
+  if (submissions_.push(entry)) return;
+  server_lied_ = true;
+  (void)::shutdown(peer_.fd(), SHUT_RDWR);
 }
 
 void Session::cancel(std::uint32_t index, std::uint64_t generation) {
@@ -250,9 +252,16 @@ void Session::drain() {
   idle_.wait(lock, [this] { return unanswered_ == 0; });
 }
 
+/// The server takes the memory back when it sees the socket closed. That is when the last view and
+/// the last slice are gone, which keep this object.
 void Session::close() noexcept {
   closing_ = true;
   // The socket reads as ended from here on, which wakes receive().
+  (void)::shutdown(peer_.fd(), SHUT_RD);
+}
+
+void Session::end() noexcept {
+  closing_ = true;
   (void)::shutdown(peer_.fd(), SHUT_RDWR);
 }
 

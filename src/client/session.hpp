@@ -37,6 +37,10 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
 
   void receive() noexcept override;
   void close() noexcept override;
+  /// As close(), and the server learns of it at once.
+  void end() noexcept;
+  /// Whether the server has sent what no server would, for which lost() was set.
+  [[nodiscard]] bool server_lied() const noexcept { return server_lied_; }
 
   [[nodiscard]] std::optional<Status> lost() const override;
   [[nodiscard]] bool draining() const noexcept override {
@@ -96,6 +100,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   transport::shared::LocalPeer peer_;
   const std::uint64_t half_bytes_;  ///< of the input area: slices before, copies behind
   std::atomic<bool> closing_{false};
+  std::atomic<bool> server_lied_{false};
 
   mutable std::mutex mutex_;
   std::condition_variable room_;

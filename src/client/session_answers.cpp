@@ -82,6 +82,7 @@ void Session::receive() noexcept {
       Answers answers(*this);
       const auto taken = take_answers(answers);
       if (!taken) {
+        server_lied_ = true;
         going = fail(taken.error());
       } else if (!*taken) {
         answers.flush();
@@ -92,14 +93,15 @@ void Session::receive() noexcept {
     for (bool more = !going; more;) {
       Answers answers(*this);
       const auto taken = take_answers(answers);
+      if (!taken) server_lied_ = true;
       more = taken && *taken;
     }
     if (!going) why = going.error();
   } catch (...) {
     why = Status(StatusCode::kBusy, "memory ran out");
   }
-  // A server that is believed no more is to know.
-  (void)::shutdown(peer_.fd(), SHUT_RDWR);
+  // A server that is believed no more is to know. Another one learns when the socket is closed.
+  if (server_lied_) (void)::shutdown(peer_.fd(), SHUT_RDWR);
   fail_all(why);
 }
 

@@ -61,6 +61,7 @@ struct Worker {
   bool closed = false;       ///< it was told to end
   bool ended_idle = false;   ///< it ended by itself, with nothing in hand
   bool condemned = false;    ///< and was killed since it has lost a GPU
+  bool lied = false;         ///< and was killed since it has answered what no worker would
 
   Jobs in_hand;
   Jobs lost;                  ///< that it has not answered and will not

@@ -109,6 +109,21 @@ TEST_F(WorkerPoolAttackTest, IsKilledWhereItDoesNotEnd) {
   EXPECT_GE(pool_->workers()->hung, 2u);
 }
 
+/// A worker that was taken over and says that it has left, while it stays.
+TEST_F(WorkerPoolAttackTest, IsKilledWhereItSaysThatItHasLeft) {
+  start(1);
+  const Bytes bad = faulty("gone");
+  const auto refused = resize(bad);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kInvalidInput);
+  EXPECT_TRUE(told("worker killed: its answer cannot be"));
+  EXPECT_EQ(pool_->workers()->crashed, 2u);
+  EXPECT_EQ(pool_->workers()->killed, 0u);
+  EXPECT_EQ(pool_->workers()->quarantined, 1u);
+  EXPECT_TRUE(resize(make_jpeg(64, 48)));
+  pool_->drain();
+}
+
 TEST_F(WorkerPoolAttackTest, CannotLeaveItsSandbox) {
   if (!kSandbox) GTEST_SKIP() << "a sanitizer needs calls that the sandbox refuses";
   start(1);
