@@ -285,7 +285,7 @@ class LocalServer::Impl {
     const auto sent = peer.send(std::as_bytes(std::span(&word, 1)), {&file, 1});
     if (!sent) return fail(sent.error());
     pages->close_file();
-    const ConnectionContext context{engine_, share_, counters_, options_.limits};
+    const ConnectionContext context{engine_, share_, counters_, options_.limits, true};
     auto connection = std::make_unique<LocalConnection>(context, client.uid, std::move(*pages),
                                                         std::move(*registered), std::move(peer));
     const std::lock_guard lock(mutex_);
