@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/passed_files.hpp>
 #include <base/thread_name.hpp>
 #include <new>
 #include <service/workers/deal.hpp>
@@ -207,6 +208,7 @@ Result<void> WorkerPool::State::welcome(Worker& worker) {
   }
   auto pages = ipc::SharedPages::open((*message)->files[0], sizes_);
   if (!pages) return fail(pages.error());
+  base::refuse_files(worker.socket->fd());  // there are no more to come
   auto session = std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket));
   worker.socket.reset();
   worker.receiver = std::thread([session] {
