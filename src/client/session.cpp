@@ -25,14 +25,15 @@ struct Session::KeptSlice {
   std::uint64_t offset;
 };
 
-Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer)
+Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer, bool lends)
     : pages_(std::move(pages)),
       peer_(std::move(peer)),
-      half_bytes_(pages_.layout().sizes.input_bytes / 2 / ipc::AreaAllocator::kUnitBytes *
-                  ipc::AreaAllocator::kUnitBytes),
+      slice_bytes_(lends ? pages_.layout().sizes.input_bytes / 2 / ipc::AreaAllocator::kUnitBytes *
+                               ipc::AreaAllocator::kUnitBytes
+                         : 0),
       slots_(pages_.layout().sizes.slots),
-      slices_(half_bytes_, kMaxSlices),
-      copies_(pages_.layout().sizes.input_bytes - half_bytes_, slots_.size()),
+      slices_(slice_bytes_, kMaxSlices),
+      copies_(pages_.layout().sizes.input_bytes - slice_bytes_, slots_.size()),
       submissions_(pages_.submissions()),
       completions_(pages_.completions()) {
   for (auto slot = static_cast<std::uint32_t>(slots_.size()); slot-- > 0;) free_.push_back(slot);
@@ -159,7 +160,7 @@ void Session::prepare(std::uint32_t index) {
   std::memcpy(pages_.options(index).data(), text.data(), text.size());
   const auto jpeg = slot.order.jpeg;
   if (slot.copy && !jpeg.empty()) {
-    std::memcpy(pages_.input().data() + half_bytes_ + *slot.copy, jpeg.data(), jpeg.size());
+    std::memcpy(pages_.input().data() + slice_bytes_ + *slot.copy, jpeg.data(), jpeg.size());
   }
   if (!slot.order.stop.stop_possible()) return;
   try {
@@ -191,7 +192,7 @@ void Session::push_request(std::uint32_t index) {
   ipc::Submission entry;
   entry.command = static_cast<std::uint32_t>(ipc::RequestCommand::kRequest);
   entry.slot = index;
-  entry.offset = slot.copy ? half_bytes_ + *slot.copy
+  entry.offset = slot.copy ? slice_bytes_ + *slot.copy
                            : static_cast<std::uint64_t>(jpeg.data() - pages_.input().data());
   entry.bytes = jpeg.size();
   entry.options_bytes = static_cast<std::uint32_t>(slot.order.options->text.size());

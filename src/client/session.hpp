@@ -21,8 +21,10 @@ namespace framewire::client {
 /// A session over shared memory. Views and slices keep it alive beyond its client.
 class Session final : public ServerSession, public std::enable_shared_from_this<Session> {
  public:
-  /// @param peer  the server, which has greeted
-  Session(ipc::SharedPages pages, transport::shared::LocalPeer peer);
+  /// @param peer   the server, which has greeted
+  /// @param lends  whether input_slice() gives out memory that the server sees. Else it gives none,
+  ///               and all of the input area is for copies
+  Session(ipc::SharedPages pages, transport::shared::LocalPeer peer, bool lends = true);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -62,7 +64,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
     bool cancelled = false;
     std::uint64_t generation = 0;
     Order order;
-    std::optional<std::uint64_t> copy;  ///< of the input, in the second half of the area
+    std::optional<std::uint64_t> copy;  ///< of the input, in the area's part for copies
     std::unique_ptr<OnStop> on_stop;
   };
   struct KeptView;
@@ -98,7 +100,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
 
   ipc::SharedPages pages_;
   transport::shared::LocalPeer peer_;
-  const std::uint64_t half_bytes_;  ///< of the input area: slices before, copies behind
+  const std::uint64_t slice_bytes_;  ///< of the input area: slices before, copies behind
   std::atomic<bool> closing_{false};
   std::atomic<bool> server_lied_{false};
 

@@ -208,8 +208,14 @@ Result<void> WorkerPool::State::welcome(Worker& worker) {
   }
   auto pages = ipc::SharedPages::open((*message)->files[0], sizes_);
   if (!pages) return fail(pages.error());
+  // Inputs are believed: parsed, hashed for the quarantine, handed to another worker where this one
+  // ends. So they stay in the service's own memory, and a worker is given copies. One with a GPU,
+  // which has no sandbox to keep it from any memory of ours, shares them: a copy would cost too
+  // much of the bandwidth.
+  worker.lends_slices = answer.device_count != 0;
   base::refuse_files(worker.socket->fd());  // there are no more to come
-  auto session = std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket));
+  auto session = std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket),
+                                                   worker.lends_slices);
   worker.socket.reset();
   worker.receiver = std::thread([session] {
     base::name_thread("fw-worker-recv");

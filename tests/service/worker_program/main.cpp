@@ -63,6 +63,12 @@ void attack(std::string_view what) {
   }
 }
 
+/// "forge": becomes another file, and ends the process.
+void forge(std::span<const std::uint8_t> jpeg) {
+  const_cast<std::uint8_t&>(jpeg.back()) = 'E';
+  (void)::raise(SIGSEGV);
+}
+
 std::string_view fault_of(std::span<const std::uint8_t> jpeg) {
   const std::string_view text(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
   constexpr std::string_view kMark = "fw-fault:";
@@ -94,7 +100,10 @@ void answer_lost(const framewire::EngineRequest& request, framewire::StatusCode 
 std::size_t submit_with_faults(framewire::Engine* engine,
                                std::span<framewire::EngineRequest> requests,
                                std::function<void()> on_room) {
-  for (const framewire::EngineRequest& request : requests) attack(fault_of(request.jpeg));
+  for (const framewire::EngineRequest& request : requests) {
+    if (fault_of(request.jpeg) == "forge") forge(request.jpeg);
+    attack(fault_of(request.jpeg));
+  }
   // What may lose something is looked at by itself, and so are those before it.
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string_view fault = fault_of(requests[i].jpeg);
