@@ -43,8 +43,9 @@ struct ClientOptions {
 struct ResizedView {
   std::span<const std::uint8_t> bytes;  ///< a complete JPEG stream; valid as long as `keeper` lives
   Report report;
-  /// Gives the memory back to the server when its last copy goes. May outlive the client. Who keeps
-  /// many makes the server wait: an output for which there is no room is not answered.
+  /// Gives the memory back to the server when its last copy goes. May outlive the client, whose
+  /// place at the server it then keeps. Who keeps many makes the server wait: an output for which
+  /// there is no room is not answered.
   std::shared_ptr<const void> keeper;
 };
 

@@ -3,6 +3,7 @@
 #include <sys/un.h>
 #include <base/clock.hpp>
 #include <base/file_descriptor.hpp>
+#include <base/passed_files.hpp>
 #include <base/thread_name.hpp>
 #include <cerrno>
 #include <client/remote_session.hpp>
@@ -140,6 +141,7 @@ Result<Client> Client::connect(const std::string& path, const ClientOptions& opt
   if (!peer) return fail(peer.error());
   auto pages = greet(*peer, options, deadline);
   if (!pages) return fail(pages.error());
+  base::refuse_files(peer->fd());  // there are no more to come
   return begin(std::make_shared<client::Session>(std::move(*pages), std::move(*peer)));
 }
 

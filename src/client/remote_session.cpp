@@ -44,13 +44,16 @@ Result<InputSlice> RemoteSession::input_slice(std::size_t bytes) try {
   return fail(StatusCode::kBusy, "memory ran out");
 }
 
-/// Why an order gets no further than here.
-std::optional<Status> RemoteSession::refusal(const Order& order) const {
+/// Why an order gets no further than here. Throws nothing: others of its group have slots already.
+std::optional<Status> RemoteSession::refusal(const Order& order) const noexcept try {
+  if (lost_) return lost_;
   if (order.options->fault) return order.options->fault;
   if (order.jpeg.size() <= max_input_bytes_) return std::nullopt;
   return Status(StatusCode::kTooLarge,
                 fmt::format("an input of {} bytes is more than the {} that server and client allow",
                             order.jpeg.size(), max_input_bytes_));
+} catch (...) {
+  return Status(lost_ ? lost_->code() : StatusCode::kBusy, std::string());
 }
 
 std::size_t RemoteSession::submit(std::span<Order> orders, bool waits,
@@ -72,7 +75,7 @@ std::size_t RemoteSession::reserve(std::span<Order> orders, bool waits,
   std::size_t done = 0;
   while (done < orders.size()) {
     Order& order = orders[done];
-    if (auto why = lost_ ? lost_ : refusal(order)) {
+    if (auto why = refusal(order)) {
       lock.unlock();
       answer(order, fail(std::move(*why)));
       lock.lock();
@@ -134,7 +137,7 @@ void RemoteSession::queue(const std::vector<std::uint32_t>& slots) {
   std::optional<Status> lost;
   {
     const std::lock_guard lock(mutex_);
-    lost = lost_;
+    if (lost_) lost = copy_of(*lost_);
     for (const std::uint32_t slot : slots) {
       if (lost) break;
       slots_[slot].stage = Stage::kQueued;

@@ -57,7 +57,7 @@ class RemoteSession final : public ServerSession {
   RemoteSession(RemotePlace place, std::unique_ptr<RemoteConnection> connection);
 
   // Submitting.
-  [[nodiscard]] std::optional<Status> refusal(const Order& order) const;
+  [[nodiscard]] std::optional<Status> refusal(const Order& order) const noexcept;
   std::size_t reserve(std::span<Order> orders, bool waits, std::function<void()>& on_room,
                       std::vector<std::uint32_t>& slots);
   [[nodiscard]] bool reserve_one(Order& order, std::vector<std::uint32_t>& slots);

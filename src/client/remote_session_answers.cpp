@@ -21,8 +21,9 @@ bool may_pass(StatusCode code) noexcept {
 }  // namespace
 
 void RemoteSession::receive() noexcept {
-  Status why(StatusCode::kPeerLost, "the connection to the server was closed");
+  Status why(StatusCode::kPeerLost, std::string());
   try {
+    why = Status(StatusCode::kPeerLost, "the connection to the server was closed");
     while (!closing_) {
       const auto served = serve();
       if (served) break;

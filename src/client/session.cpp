@@ -25,14 +25,15 @@ struct Session::KeptSlice {
   std::uint64_t offset;
 };
 
-Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer)
+Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer, bool lends)
     : pages_(std::move(pages)),
       peer_(std::move(peer)),
-      half_bytes_(pages_.layout().sizes.input_bytes / 2 / ipc::AreaAllocator::kUnitBytes *
-                  ipc::AreaAllocator::kUnitBytes),
+      slice_bytes_(lends ? pages_.layout().sizes.input_bytes / 2 / ipc::AreaAllocator::kUnitBytes *
+                               ipc::AreaAllocator::kUnitBytes
+                         : 0),
       slots_(pages_.layout().sizes.slots),
-      slices_(half_bytes_, kMaxSlices),
-      copies_(pages_.layout().sizes.input_bytes - half_bytes_, slots_.size()),
+      slices_(slice_bytes_, kMaxSlices),
+      copies_(pages_.layout().sizes.input_bytes - slice_bytes_, slots_.size()),
       submissions_(pages_.submissions()),
       completions_(pages_.completions()) {
   for (auto slot = static_cast<std::uint32_t>(slots_.size()); slot-- > 0;) free_.push_back(slot);
@@ -65,8 +66,9 @@ void Session::release_slice(std::uint64_t offset) noexcept {
   slices_.give_back(offset);
 }
 
-/// Why an order gets no further than here.
-std::optional<Status> Session::refusal(const Order& order) const {
+/// Why an order gets no further than here. Throws nothing: others of its group have slots already.
+std::optional<Status> Session::refusal(const Order& order) const noexcept try {
+  if (lost_) return lost_;
   if (order.options->fault) return order.options->fault;
   if (!in_area(order.jpeg) && order.jpeg.size() > copies_.bytes()) {
     return Status(StatusCode::kTooLarge,
@@ -75,6 +77,8 @@ std::optional<Status> Session::refusal(const Order& order) const {
                               order.jpeg.size(), copies_.bytes()));
   }
   return std::nullopt;
+} catch (...) {
+  return Status(lost_ ? lost_->code() : StatusCode::kBusy, std::string());
 }
 
 bool Session::in_area(std::span<const std::uint8_t> bytes) const noexcept {
@@ -101,7 +105,7 @@ std::size_t Session::reserve(std::span<Order> orders, bool waits, std::function<
   std::size_t done = 0;
   while (done < orders.size()) {
     Order& order = orders[done];
-    std::optional<Status> why = lost_ ? lost_ : refusal(order);
+    std::optional<Status> why = refusal(order);
     if (!why) {
       const auto reserved = reserve_one(order, slots);
       if (!reserved) {
@@ -156,7 +160,7 @@ void Session::prepare(std::uint32_t index) {
   std::memcpy(pages_.options(index).data(), text.data(), text.size());
   const auto jpeg = slot.order.jpeg;
   if (slot.copy && !jpeg.empty()) {
-    std::memcpy(pages_.input().data() + half_bytes_ + *slot.copy, jpeg.data(), jpeg.size());
+    std::memcpy(pages_.input().data() + slice_bytes_ + *slot.copy, jpeg.data(), jpeg.size());
   }
   if (!slot.order.stop.stop_possible()) return;
   try {
@@ -171,7 +175,7 @@ void Session::push(const std::vector<std::uint32_t>& slots) {
   std::optional<Status> lost;
   {
     const std::lock_guard lock(mutex_);
-    lost = lost_;
+    if (lost_) lost = copy_of(*lost_);
     if (!lost) {
       for (const std::uint32_t slot : slots) push_request(slot);
       submissions_.publish();
@@ -188,7 +192,7 @@ void Session::push_request(std::uint32_t index) {
   ipc::Submission entry;
   entry.command = static_cast<std::uint32_t>(ipc::RequestCommand::kRequest);
   entry.slot = index;
-  entry.offset = slot.copy ? half_bytes_ + *slot.copy
+  entry.offset = slot.copy ? slice_bytes_ + *slot.copy
                            : static_cast<std::uint64_t>(jpeg.data() - pages_.input().data());
   entry.bytes = jpeg.size();
   entry.options_bytes = static_cast<std::uint32_t>(slot.order.options->text.size());
@@ -208,7 +212,9 @@ void Session::push_command(ipc::RequestCommand command, std::uint32_t slot, std:
 /// An honest server always leaves room. The connection to another ends: receive() then answers all
 /// that was submitted.
 void Session::push_entry(const ipc::Submission& entry) {
-  if (!submissions_.push(entry)) (void)::shutdown(peer_.fd(), SHUT_RDWR);
+  if (submissions_.push(entry)) return;
+  server_lied_ = true;
+  (void)::shutdown(peer_.fd(), SHUT_RDWR);
 }
 
 void Session::cancel(std::uint32_t index, std::uint64_t generation) {
@@ -247,9 +253,16 @@ void Session::drain() {
   idle_.wait(lock, [this] { return unanswered_ == 0; });
 }
 
+/// The server takes the memory back when it sees the socket closed. That is when the last view and
+/// the last slice are gone, which keep this object.
 void Session::close() noexcept {
   closing_ = true;
   // The socket reads as ended from here on, which wakes receive().
+  (void)::shutdown(peer_.fd(), SHUT_RD);
+}
+
+void Session::end() noexcept {
+  closing_ = true;
   (void)::shutdown(peer_.fd(), SHUT_RDWR);
 }
 

@@ -21,8 +21,10 @@ namespace framewire::client {
 /// A session over shared memory. Views and slices keep it alive beyond its client.
 class Session final : public ServerSession, public std::enable_shared_from_this<Session> {
  public:
-  /// @param peer  the server, which has greeted
-  Session(ipc::SharedPages pages, transport::shared::LocalPeer peer);
+  /// @param peer   the server, which has greeted
+  /// @param lends  whether input_slice() gives out memory that the server sees. Else it gives none,
+  ///               and all of the input area is for copies
+  Session(ipc::SharedPages pages, transport::shared::LocalPeer peer, bool lends = true);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -37,6 +39,10 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
 
   void receive() noexcept override;
   void close() noexcept override;
+  /// As close(), and the server learns of it at once.
+  void end() noexcept;
+  /// Whether the server has sent what no server would, for which lost() was set.
+  [[nodiscard]] bool server_lied() const noexcept { return server_lied_; }
 
   [[nodiscard]] std::optional<Status> lost() const override;
   [[nodiscard]] bool draining() const noexcept override {
@@ -58,7 +64,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
     bool cancelled = false;
     std::uint64_t generation = 0;
     Order order;
-    std::optional<std::uint64_t> copy;  ///< of the input, in the second half of the area
+    std::optional<std::uint64_t> copy;  ///< of the input, in the area's part for copies
     std::unique_ptr<OnStop> on_stop;
   };
   struct KeptView;
@@ -66,7 +72,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   class Answers;
 
   // Submitting.
-  [[nodiscard]] std::optional<Status> refusal(const Order& order) const;
+  [[nodiscard]] std::optional<Status> refusal(const Order& order) const noexcept;
   std::size_t reserve(std::span<Order> orders, bool waits, std::function<void()>& on_room,
                       std::vector<std::uint32_t>& slots);
   [[nodiscard]] Result<bool> reserve_one(Order& order, std::vector<std::uint32_t>& slots);
@@ -82,7 +88,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   // Receiving.
   [[nodiscard]] Result<bool> take_answers(Answers& answers);
   [[nodiscard]] Result<void> take_answer(const ipc::CompletionEntry& entry, Answers& answers);
-  void answer_resized(Order order, Report report, std::span<const std::uint8_t> stream,
+  void answer_resized(std::uint32_t slot, Report report, std::span<const std::uint8_t> stream,
                       Answers& answers);
   [[nodiscard]] Result<Resized> read_failure(std::size_t bytes) const;
   [[nodiscard]] Order free_slot(std::uint32_t slot) noexcept;
@@ -94,8 +100,9 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
 
   ipc::SharedPages pages_;
   transport::shared::LocalPeer peer_;
-  const std::uint64_t half_bytes_;  ///< of the input area: slices before, copies behind
+  const std::uint64_t slice_bytes_;  ///< of the input area: slices before, copies behind
   std::atomic<bool> closing_{false};
+  std::atomic<bool> server_lied_{false};
 
   mutable std::mutex mutex_;
   std::condition_variable room_;

@@ -74,13 +74,15 @@ class Session::Answers {
 };
 
 void Session::receive() noexcept {
-  Status why(StatusCode::kPeerLost, "the connection to the server was closed");
+  Status why(StatusCode::kPeerLost, std::string());
   try {
+    why = Status(StatusCode::kPeerLost, "the connection to the server was closed");
     Result<void> going;
     while (going && !closing_) {
       Answers answers(*this);
       const auto taken = take_answers(answers);
       if (!taken) {
+        server_lied_ = true;
         going = fail(taken.error());
       } else if (!*taken) {
         answers.flush();
@@ -91,14 +93,15 @@ void Session::receive() noexcept {
     for (bool more = !going; more;) {
       Answers answers(*this);
       const auto taken = take_answers(answers);
+      if (!taken) server_lied_ = true;
       more = taken && *taken;
     }
     if (!going) why = going.error();
   } catch (...) {
     why = Status(StatusCode::kBusy, "memory ran out");
   }
-  // A server that is believed no more is to know.
-  (void)::shutdown(peer_.fd(), SHUT_RDWR);
+  // A server that is believed no more is to know. Another one learns when the socket is closed.
+  if (server_lied_) (void)::shutdown(peer_.fd(), SHUT_RDWR);
   fail_all(why);
 }
 
@@ -133,20 +136,21 @@ Result<void> Session::take_answer(const ipc::CompletionEntry& entry, Answers& an
   // Out of the slot's memory before somebody else has the slot.
   ipc::copy_once(report_.data(), pages_.report(entry.slot).data(), entry.report_bytes);
   const auto bytes = std::span<const std::byte>(report_).first(entry.report_bytes);
+  // Until all that may take memory is there the request keeps its slot, where fail_all() finds it.
   if (!resized) {
-    Order order = free_slot(entry.slot);
-    answers.add(std::move(order), read_failure(bytes.size()));
+    auto failure = read_failure(bytes.size());
+    if (failure.error().code() == StatusCode::kPeerLost) return lied("it is here and says it left");
+    answers.add(free_slot(entry.slot), std::move(failure));
     return {};
   }
   auto report = ipc::read_report(bytes);
-  Order order = free_slot(entry.slot);
   if (!report) {
-    answers.add(std::move(order), fail(StatusCode::kInternal, "the server's report is damaged"));
+    Result<Resized> failure = fail(StatusCode::kInternal, "the server's report is damaged");
+    answers.add(free_slot(entry.slot), std::move(failure));
     release_output(entry.offset);
     return {};
   }
-  answer_resized(std::move(order), std::move(*report), area.subspan(entry.offset, entry.bytes),
-                 answers);
+  answer_resized(entry.slot, std::move(*report), area.subspan(entry.offset, entry.bytes), answers);
   return {};
 }
 
@@ -156,13 +160,15 @@ Result<Resized> Session::read_failure(std::size_t bytes) const {
   return fail(std::move(*status));
 }
 
-void Session::answer_resized(Order order, Report report, std::span<const std::uint8_t> stream,
-                             Answers& answers) {
+void Session::answer_resized(std::uint32_t slot, Report report,
+                             std::span<const std::uint8_t> stream, Answers& answers) {
   const auto offset = static_cast<std::uint64_t>(stream.data() - pages_.output().data());
-  if (order.view) {
+  // What was submitted is this thread's alone, but for cancel(), which leaves the order as it is.
+  if (slots_[slot].order.view) {
     auto keeper = std::make_shared<const KeptView>(shared_from_this(), offset);
-    return answers.add(std::move(order), ResizedView{stream, std::move(report), std::move(keeper)});
+    return answers.add(free_slot(slot), ResizedView{stream, std::move(report), std::move(keeper)});
   }
+  Order order = free_slot(slot);
   auto result = copy_out(order, std::move(report), stream);
   // First the room, then the answer, which may lead to the next request.
   release_output(offset);

@@ -39,6 +39,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
+  /// As Engine::submit().
   void submit(std::span<EngineRequest> requests);
   /// As Engine::try_submit().
   [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests,
@@ -78,10 +79,16 @@ class Dispatcher {
     WorkList devices;
     WorkList host;
     WorkList refused;  ///< Work::reason says why
+
+    [[nodiscard]] std::size_t size() const noexcept {
+      return devices.size() + host.size() + refused.size();
+    }
   };
   [[nodiscard]] WorkPtr make_work(EngineRequest& request);
   /// All of submit() that can throw.
   [[nodiscard]] Routes route(std::span<EngineRequest> requests);
+  /// Waits for room, counts the requests and hands them on.
+  void admit_when_room(Routes routes);
   /// Hands on requests that are counted by now. Cannot fail: from here on each is answered.
   void admit(Routes routes) noexcept;
 

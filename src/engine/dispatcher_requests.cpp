@@ -7,18 +7,25 @@
 namespace framewire::engine {
 
 /// A group that waited until all of it had room would enter an empty engine. So a large group
-/// enters in parts, each as soon as it has room.
+/// enters in parts, each as soon as it has room. All parts are made before the first enters:
+/// requests that are in work cannot be taken back where memory runs out for a later one.
 void Dispatcher::submit(std::span<EngineRequest> requests) {
   const std::size_t capacity = flow_.admission().capacity();
-  const bool whole = requests.size() <= capacity / 2;
-  const std::size_t most = whole ? requests.size() : std::max<std::size_t>(1, capacity / 16);
+  if (requests.size() <= capacity / 2) return admit_when_room(route(requests));
+  const std::size_t most = std::max<std::size_t>(1, capacity / 16);
+  std::vector<Routes> parts;
+  parts.reserve((requests.size() + most - 1) / most);
   while (!requests.empty()) {
     const std::size_t count = std::min(requests.size(), most);
-    Routes routes = route(requests.first(count));
-    flow_.admission().enter(count);  // where memory ran out before, nobody waits for an answer
-    admit(std::move(routes));
+    parts.push_back(route(requests.first(count)));
     requests = requests.subspan(count);
   }
+  for (Routes& part : parts) admit_when_room(std::move(part));
+}
+
+void Dispatcher::admit_when_room(Routes routes) {
+  flow_.admission().enter(routes.size());
+  admit(std::move(routes));
 }
 
 std::size_t Dispatcher::try_submit(std::span<EngineRequest> requests,

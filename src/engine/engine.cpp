@@ -82,11 +82,19 @@ InputMemory& InputMemory::operator=(InputMemory&& other) noexcept {
 
 class RegisteredMemory::Impl {
  public:
-  Impl(std::shared_ptr<engine::InputStore> store, std::span<std::uint8_t> memory)
-      : store_(std::move(store)), memory_(memory) {}
-  ~Impl() { store_->forget_registered(memory_); }
+  explicit Impl(std::shared_ptr<engine::InputStore> store) : store_(std::move(store)) {}
+  ~Impl() {
+    if (!memory_.empty()) store_->forget_registered(memory_);
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
+
+  /// Once. @return as InputStore::enter_registered()
+  [[nodiscard]] Result<void> enter(std::span<std::uint8_t> memory) {
+    auto entered = store_->enter_registered(memory);
+    if (entered) memory_ = memory;
+    return entered;
+  }
 
  private:
   std::shared_ptr<engine::InputStore> store_;
@@ -149,10 +157,12 @@ Result<InputMemory> Engine::input_memory(std::size_t bytes) {
 
 Result<InputSlice> Engine::input_slice(std::size_t bytes) { return impl_->slices->take(bytes); }
 
-Result<RegisteredMemory> Engine::register_memory(std::span<std::uint8_t> memory) {
-  const auto& store = impl_->dispatcher->inputs();
-  if (auto ok = store->enter_registered(memory); !ok) return fail(ok.error());
-  return RegisteredMemory(std::make_unique<RegisteredMemory::Impl>(store, memory), memory);
+Result<RegisteredMemory> Engine::register_memory(std::span<std::uint8_t> memory) try {
+  auto owner = std::make_unique<RegisteredMemory::Impl>(impl_->dispatcher->inputs());
+  if (auto ok = owner->enter(memory); !ok) return fail(ok.error());
+  return RegisteredMemory(std::move(owner), memory);
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, engine::kNoMemory);
 }
 
 void Engine::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,

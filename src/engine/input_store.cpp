@@ -108,16 +108,25 @@ Result<void> InputStore::enter_registered(std::span<std::uint8_t> memory) try {
     ranges_.emplace(memory.data(), Range{memory.size(), true, nullptr});
   }
   if (!pin_) return {};
-  auto pin = pin_(memory);
-  if (!pin) {
-    forget_registered(memory);
-    return fail(Status(pin.error()).about("memory"));
-  }
+  auto pin = pin_or_forget(memory);
+  if (!pin) return fail(Status(pin.error()).about("memory"));
   const std::unique_lock lock(ranges_mutex_);
   ranges_.find(memory.data())->second.pin = std::move(*pin);
   return {};
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");
+}
+
+/// Pins memory that has been entered; what cannot be pinned is no longer entered afterwards.
+Result<std::shared_ptr<void>> InputStore::pin_or_forget(std::span<std::uint8_t> memory) {
+  try {
+    auto pin = pin_(memory);
+    if (!pin) forget_registered(memory);
+    return pin;
+  } catch (...) {
+    forget_registered(memory);
+    throw;
+  }
 }
 
 /// Unpins the memory only when find() no longer knows it; unpinning itself takes no lock.

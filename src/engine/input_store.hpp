@@ -71,6 +71,7 @@ class InputStore {
 
   [[nodiscard]] Result<Block> allocate(std::size_t bytes);
   [[nodiscard]] bool free_kept();
+  [[nodiscard]] Result<std::shared_ptr<void>> pin_or_forget(std::span<std::uint8_t> memory);
   void forget(const Block& block) noexcept;
   /// The last range that begins before the end of `bytes`, or ranges_.end().
   [[nodiscard]] Ranges::const_iterator last_before_end(std::span<const std::uint8_t> bytes) const;

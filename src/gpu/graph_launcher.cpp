@@ -31,8 +31,15 @@ GraphLauncher::Graph GraphLauncher::record(const Stream& stream,
   if (cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
     return nullptr;
   }
-  enqueue();
   cudaGraph_t graph = nullptr;
+  try {
+    enqueue();
+  } catch (...) {
+    // A stream that goes on recording could not be waited for.
+    (void)cudaStreamEndCapture(stream.get(), &graph);
+    const Graph unfinished(graph);
+    throw;
+  }
   const cudaError_t ended = cudaStreamEndCapture(stream.get(), &graph);
   Graph owned(graph);
   // A launch that was refused while recording leaves its error behind.

@@ -143,14 +143,19 @@ OutgoingMessage make_message(MessageHead head, std::span<const std::byte> text,
 }
 
 Result<Message> read_message(std::span<const std::byte> bytes) {
-  if (bytes.size() < kMessageHeadBytes) {
+  return read_message(bytes, bytes);
+}
+
+Result<Message> read_message(std::span<const std::byte> front, std::span<const std::byte> bytes) {
+  if (front.size() < kMessageHeadBytes) {
     return lied(fmt::format("a message of {} bytes; accepted: {} or more", bytes.size(),
                             kMessageHeadBytes));
   }
-  auto head = decode(bytes.first<kMessageHeadBytes>());
+  auto head = decode(front.first<kMessageHeadBytes>());
   if (!head) return fail(head.error());
   const std::size_t most =
-      head->type == MessageType::kRequest ? kMaxOptionsBytes : kMaxMessageTextBytes;
+      std::min(front.size() - kMessageHeadBytes,
+               head->type == MessageType::kRequest ? kMaxOptionsBytes : kMaxMessageTextBytes);
   // Compared before they are added up, so that nothing wraps.
   if (head->text_bytes > most || head->body_bytes > bytes.size() ||
       message_bytes(head->text_bytes, head->body_bytes) != bytes.size()) {
@@ -159,7 +164,7 @@ Result<Message> read_message(std::span<const std::byte> bytes) {
   }
   Message message;
   message.head = *head;
-  message.text = bytes.subspan(kMessageHeadBytes, head->text_bytes);
+  message.text = front.subspan(kMessageHeadBytes, head->text_bytes);
   const auto body = bytes.subspan(body_offset(head->text_bytes));
   message.body = {reinterpret_cast<const std::uint8_t*>(body.data()), body.size()};
   return message;

@@ -64,6 +64,10 @@ struct Message {
 /// @return invalid_input for what is no message, or not exactly one; unsupported for another
 ///         version
 [[nodiscard]] Result<Message> read_message(std::span<const std::byte> bytes);
+/// The same of bytes that others may write to. @param front  a copy of their beginning, which alone
+/// is read: the text has to lie there
+[[nodiscard]] Result<Message> read_message(std::span<const std::byte> front,
+                                           std::span<const std::byte> bytes);
 
 /// Memory of a message on its way out.
 struct OutgoingMessage {

@@ -24,6 +24,8 @@ class SharedPages {
 
   [[nodiscard]] int fd() const noexcept { return memory_.fd(); }
   void close_file() noexcept { memory_.close_file(); }
+  /// Takes the memory from both ends. Called by the server, when it reads nothing there any more.
+  void discard() noexcept { memory_.discard(); }
 
   [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
   [[nodiscard]] ControlBlock& control() const noexcept {

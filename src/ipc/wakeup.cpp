@@ -21,7 +21,8 @@ News read_news(int socket) noexcept {
   News news;
   std::array<char, sizeof(Word)> message;
   for (int i = 0; i < kMaxMessages; ++i) {
-    // Without room for control messages the kernel closes what descriptors come along.
+    // No descriptors come along (base::refuse_files()). A system that is too old to refuse them
+    // closes them here, which may take long.
     const auto count = ::recv(socket, message.data(), message.size(), MSG_DONTWAIT);
     // ECONNRESET comes once, where the other end left bytes of ours unread, and before what it
     // sent.

@@ -31,7 +31,8 @@ struct News {
   bool has_word = false;  ///< the other end has said why it ends the connection
   Word word;
 };
-/// Takes up to 64 messages; does not block. Descriptors that come with them are closed.
+/// Takes up to 64 messages. Does not block where the socket refuses descriptors, as both ends' do
+/// once they have greeted each other: any that come along are closed.
 [[nodiscard]] News read_news(int socket) noexcept;
 
 }  // namespace framewire::ipc

@@ -61,6 +61,7 @@ Result<void> Transcoder::enqueue(std::span<const Item> items) {
   plan_.clear(choose_layout(tuning_, load_share_.total_bytes(), items.size()));
   for (const Item& item : items) plan_.add(item);
   plan_.lay_out();
+  next_part_ = plan_.decode().parts();  // nothing to go on with until run() has begun
   if (auto ok = reserve(); !ok) return ok;
   in_flight_ = true;
   gpu::forget_errors();
@@ -95,7 +96,7 @@ Result<void> Transcoder::reserve() {
 
 /// Enqueues the pipeline. Work that needs no upload begins while the host still fills the staging
 /// buffer.
-Result<void> Transcoder::run() {
+Result<void> Transcoder::run() try {
   const gpu::Memory memory = this->memory();
   const gpu::Arena& arena = plan_.arena();
   const StageRun run{memory, memory.at(plan_.status()), stream_, timeline_};
@@ -125,6 +126,12 @@ Result<void> Transcoder::run() {
   }
   if (!as_graph || !launcher_.launch(stream_, enqueue)) enqueue();
   return record_end();
+} catch (...) {
+  // Memory ran out. What has been enqueued still uses this object's memory, and nobody goes on with
+  // the rest: its descriptors may not be on the device.
+  next_part_ = plan_.decode().parts();
+  (void)wait();
+  throw;
 }
 
 /// A part that waits in a hardware queue for the chains before it holds up every stream that shares

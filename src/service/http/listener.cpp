@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <algorithm>
+#include <base/passed_files.hpp>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -121,6 +122,7 @@ Result<ListeningSocket> open_listener(const Endpoint& endpoint) {
       false};
   if (!made.fd.valid()) return refuse(name, "make a socket", errno);
   if (family == AF_UNIX) {
+    base::refuse_files(made.fd.get());
     remove_stale(endpoint, address, length);
   } else if (auto prepared = prepare_tcp(made.fd.get(), family, name); !prepared) {
     return fail(prepared.error());
@@ -159,6 +161,7 @@ Result<ListeningSocket> adopt_listener(base::FileDescriptor fd, const std::strin
       ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) {
     return refuse(what, "set up the socket", errno);
   }
+  if (family == AF_UNIX) base::refuse_files(fd.get());
   std::string name = name_of_socket(fd.get());
   return ListeningSocket{std::move(fd), family, std::move(name), {}, false, true};
 }

@@ -40,6 +40,7 @@ LocalConnection::LocalConnection(const ConnectionContext& context, FairShare::Us
       registered_(std::move(memory)),
       submissions_(pages_.submissions()),
       options_(context.limits),
+      may_take_memory_back_(context.takes_memory_back),
       slots_(pages_.layout().sizes.slots),
       completions_(pages_.completions()),
       outputs_(pages_.layout().sizes.output_bytes, slots_.size()) {
@@ -50,6 +51,15 @@ LocalConnection::LocalConnection(const ConnectionContext& context, FairShare::Us
       std::make_shared<CompletionQueue>([this, inbox = inbox_] { take_answers(*this, *inbox); });
   inbox_->answers = answers_.get();
   inbox_->event = event_;
+}
+
+/// A client that has left may have kept the memory's file, or a mapping: the pages would stay while
+/// nobody counts them. Where this end leaves an honest client in peace the pages stay, since views
+/// may lie in them.
+LocalConnection::~LocalConnection() {
+  if (!takes_memory_back_) return;
+  registered_ = {};
+  pages_.discard();
 }
 
 Status LocalConnection::run() noexcept {
@@ -64,6 +74,8 @@ Status LocalConnection::run() noexcept {
     }
   }();
   cancel_and_wait();
+  takes_memory_back_ = may_take_memory_back_ && (why.code() == StatusCode::kPeerLost ||
+                                                 why.code() == StatusCode::kInvalidInput);
   if (why.code() != StatusCode::kPeerLost) {
     const ipc::Word word = ipc::make_word(why);
     (void)::send(peer_.fd(), &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);

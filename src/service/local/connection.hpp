@@ -29,6 +29,9 @@ struct ConnectionContext {
   FairShare& share;
   ClientCounters& counters;
   Limits limits;  ///< that requests may lower, and not raise
+  /// Whether a client that has left, or lied, loses the memory. Not where it reads on there, as a
+  /// service does in its workers' memory.
+  bool takes_memory_back = false;
 };
 
 /// Serves one client: takes what it submits, hands it to the engine in groups, and puts the answers
@@ -40,6 +43,7 @@ class LocalConnection {
   /// @param peer    the client, which has been greeted; its socket does not block
   LocalConnection(const ConnectionContext& context, FairShare::User user, ipc::SharedPages pages,
                   RegisteredMemory memory, transport::shared::LocalPeer peer);
+  ~LocalConnection();
   LocalConnection(const LocalConnection&) = delete;
   LocalConnection& operator=(const LocalConnection&) = delete;
 
@@ -125,6 +129,8 @@ class LocalConnection {
   OptionsCache options_;
   std::atomic<bool> draining_{false};
   std::atomic<bool> stopping_{false};
+  const bool may_take_memory_back_;
+  bool takes_memory_back_ = false;  ///< the client has left, or was sent away for a lie
 
   // Requests that the engine has not been given yet, from first_ on; capacity for all slots.
   std::vector<EngineRequest> requests_;

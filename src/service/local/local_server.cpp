@@ -136,8 +136,8 @@ class LocalServer::Impl {
     base::name_thread("fw-local");
     bool accepts = true;
     while (!stopping_ && !draining_) {
-      reap(false);
       try {
+        reap(false);
         std::vector<pollfd> files{{event_.fd(), POLLIN, 0},
                                   {accepts ? socket_.fd() : -1, POLLIN, 0}};
         visitors_.add_to(files);
@@ -235,7 +235,7 @@ class LocalServer::Impl {
   /// A client's thread.
   void serve(Client& client, const ipc::AreaSizes& sizes, base::FileDescriptor socket) noexcept {
     base::name_thread("fw-local-client");
-    const Status end = [&]() -> Status {
+    Status end = [&]() -> Status {
       try {
         if (auto made = make_connection(client, sizes, std::move(socket)); !made) {
           return made.error();
@@ -257,7 +257,7 @@ class LocalServer::Impl {
     }
     over.reset();
     tell({was_served ? LocalEvent::Kind::kEnded : LocalEvent::Kind::kRefused, client.pid,
-          client.uid, end});
+          client.uid, std::move(end)});
     const std::lock_guard lock(mutex_);
     held_bytes_ -= client.bytes;
     client.done = true;
@@ -285,7 +285,7 @@ class LocalServer::Impl {
     const auto sent = peer.send(std::as_bytes(std::span(&word, 1)), {&file, 1});
     if (!sent) return fail(sent.error());
     pages->close_file();
-    const ConnectionContext context{engine_, share_, counters_, options_.limits};
+    const ConnectionContext context{engine_, share_, counters_, options_.limits, true};
     auto connection = std::make_unique<LocalConnection>(context, client.uid, std::move(*pages),
                                                         std::move(*registered), std::move(peer));
     const std::lock_guard lock(mutex_);
@@ -311,11 +311,15 @@ class LocalServer::Impl {
     std::vector<std::unique_ptr<Client>> over;
     {
       const std::lock_guard lock(mutex_);
-      const auto keep =
-          std::stable_partition(clients_.begin(), clients_.end(),
-                                [all](const auto& client) { return !all && !client->done; });
-      std::move(keep, clients_.end(), std::back_inserter(over));
-      clients_.erase(keep, clients_.end());
+      if (all) {
+        over.swap(clients_);
+      } else {
+        over.reserve(clients_.size());  // what throws, throws before anything is moved
+        const auto keep = std::stable_partition(clients_.begin(), clients_.end(),
+                                                [](const auto& client) { return !client->done; });
+        std::move(keep, clients_.end(), std::back_inserter(over));
+        clients_.erase(keep, clients_.end());
+      }
     }
     for (const auto& client : over) {
       if (client->thread.joinable()) client->thread.join();

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <base/passed_files.hpp>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -78,6 +79,7 @@ Result<SocketFile> SocketFile::listen(const std::string& path, mode_t mode) {
   if (!made.socket_.valid() || ::fchmod(made.socket_.get(), mode) != 0) {
     return fail(refused(path, "cannot make a socket", errno));
   }
+  base::refuse_files(made.socket_.get());
   if (::bind(made.socket_.get(), generic(*address), sizeof *address) != 0) {
     return fail(refused(path, "cannot bind", errno));
   }
@@ -113,6 +115,7 @@ Result<SocketFile> SocketFile::adopt(base::FileDescriptor fd) {
   }
   SocketFile made;
   made.socket_ = std::move(fd);
+  base::refuse_files(made.socket_.get());
   return made;
 }
 

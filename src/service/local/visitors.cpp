@@ -64,7 +64,8 @@ int Visitors::wait_ms() const {
 }
 
 bool Visitors::hear(Visitor& visitor) {
-  // Descriptors that come along are closed by the kernel: there is no room for them.
+  // Descriptors do not come along (base::refuse_files()). Where the system is too old to refuse
+  // them it closes them here, since there is no room for them, which may take long.
   ipc::Hello hello;
   const auto count = ::recv(visitor.socket.get(), &hello, sizeof hello, MSG_DONTWAIT | MSG_TRUNC);
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;

@@ -17,7 +17,7 @@ namespace framewire::service {
 struct WorkerFigures {
   std::uint64_t alive = 0;             ///< that take requests now
   std::uint64_t resident_bytes = 0;    ///< memory of these
-  std::uint64_t crashed = 0;           ///< ended by a signal or an exit code of their own
+  std::uint64_t crashed = 0;           ///< ended by themselves, or by us for a lie or a lost GPU
   std::uint64_t lost_devices = 0;      ///< of these, killed by us since they had lost a GPU
   std::uint64_t killed = 0;            ///< by SIGKILL from outside
   std::uint64_t hung = 0;              ///< killed by us, since they answered nothing any more

@@ -1,7 +1,9 @@
 // From what a client offers to what the engine is given.
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <ipc/shared_pages.hpp>
 #include <new>
 #include <service/http/frame_size.hpp>
 #include <service/remote/connection.hpp>
@@ -153,7 +155,12 @@ Result<bool> RemoteClientConnection::take_fetched() {
 }
 
 Result<void> RemoteClientConnection::take_message(Fetch fetch) {
-  const auto message = ipc::read_message(std::as_bytes(fetch.memory.bytes));
+  // An engine's memory may be a worker's, too, which could change it while it is read.
+  std::array<std::byte, ipc::kMessageHeadBytes + ipc::kMaxOptionsBytes> front;
+  const std::span<const std::byte> bytes = std::as_bytes(fetch.memory.bytes);
+  const std::size_t copied = std::min(front.size(), bytes.size());
+  ipc::copy_once(front.data(), bytes.data(), copied);
+  const auto message = ipc::read_message(std::span(front).first(copied), bytes);
   if (!message) return fail(message.error());
   if (message->head.type == ipc::MessageType::kRequest) {
     return take_request(*message, std::move(fetch));

@@ -54,12 +54,13 @@ Result<InputSlice> WorkerPool::State::input_slice(std::size_t bytes) try {
   {
     const std::lock_guard lock(mutex_);
     ++next_;
-    if (const Worker* const worker = least_loaded(); worker != nullptr) session = worker->session;
+    const Worker* const worker = least_loaded();
+    if (worker != nullptr && worker->lends_slices) session = worker->session;
   }
   if (session != nullptr) {
     if (auto slice = session->input_slice(bytes)) return slice;
   }
-  // No worker, or no room: the input is copied once it has come.
+  // No worker that lends memory, or no room: the input is copied when it is handed in.
   const std::shared_ptr<std::uint8_t[]> memory(new std::uint8_t[bytes]);
   return InputSlice{{memory.get(), bytes}, memory};
 } catch (const std::bad_alloc&) {

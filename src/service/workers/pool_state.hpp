@@ -54,13 +54,15 @@ struct Worker {
   std::optional<transport::shared::LocalPeer> socket;  ///< until it is ready
   std::shared_ptr<client::Session> session;            ///< from then on
   std::thread receiver;
-  Clock::time_point since;   ///< when it was started; when it became ready; when it was closed
-  Clock::time_point probed;  ///< when it was last asked for a sign of life
-  bool silent = false;       ///< it has owed one since then
-  bool hung = false;         ///< and was killed for that
-  bool closed = false;       ///< it was told to end
-  bool ended_idle = false;   ///< it ended by itself, with nothing in hand
-  bool condemned = false;    ///< and was killed since it has lost a GPU
+  Clock::time_point since;    ///< when it was started; when it became ready; when it was closed
+  bool lends_slices = false;  ///< inputs may be read into the memory that it shares
+  Clock::time_point probed;   ///< when it was last asked for a sign of life
+  bool silent = false;        ///< it has owed one since then
+  bool hung = false;          ///< and was killed for that
+  bool closed = false;        ///< it was told to end
+  bool ended_idle = false;    ///< it ended by itself, with nothing in hand
+  bool condemned = false;     ///< and was killed since it has lost a GPU
+  bool lied = false;          ///< and was killed since it has answered what no worker would
 
   Jobs in_hand;
   Jobs lost;                  ///< that it has not answered and will not

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/passed_files.hpp>
 #include <base/thread_name.hpp>
 #include <new>
 #include <service/workers/deal.hpp>
@@ -207,7 +208,14 @@ Result<void> WorkerPool::State::welcome(Worker& worker) {
   }
   auto pages = ipc::SharedPages::open((*message)->files[0], sizes_);
   if (!pages) return fail(pages.error());
-  auto session = std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket));
+  // Inputs are believed: parsed, hashed for the quarantine, handed to another worker where this one
+  // ends. So they stay in the service's own memory, and a worker is given copies. One with a GPU,
+  // which has no sandbox to keep it from any memory of ours, shares them: a copy would cost too
+  // much of the bandwidth.
+  worker.lends_slices = answer.device_count != 0;
+  base::refuse_files(worker.socket->fd());  // there are no more to come
+  auto session = std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket),
+                                                   worker.lends_slices);
   worker.socket.reset();
   worker.receiver = std::thread([session] {
     base::name_thread("fw-worker-recv");
@@ -257,18 +265,26 @@ void WorkerPool::State::start_failed(Seat& seat, const std::string& why) {
 
 /// Kills a worker that has something to do and does nothing, or is believed no more.
 void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
-  if (worker.hung || worker.condemned) return;
+  if (worker.hung || worker.condemned || worker.lied) return;
+  worker.lied = worker.session->server_lied();
   bool has_work = false;
   bool is_overdue = false;
+  bool is_gone = false;
   {
     const std::lock_guard lock(mutex_);
     worker.condemned = worker.lost_device;
-    has_work = !worker.in_hand.empty();
-    is_overdue = std::ranges::any_of(worker.in_hand,
-                                     [now](const JobPtr& job) { return job->overdue <= now; });
+    // What it has lost waits until its process has ended, so that must not take for ever.
+    for (const Jobs* jobs : {&worker.in_hand, &worker.lost}) {
+      has_work = has_work || !jobs->empty();
+      is_overdue = is_overdue || std::ranges::any_of(*jobs, [now](const JobPtr& job) {
+                     return job->overdue <= now;
+                   });
+    }
+    is_gone = worker.gone;
   }
-  if (worker.condemned) {
-    warn("worker killed", "it has lost a GPU", worker.process.pid());
+  if (worker.condemned || worker.lied) {
+    warn("worker killed", worker.lied ? "its answer cannot be" : "it has lost a GPU",
+         worker.process.pid());
     return worker.process.kill();
   }
   if (!has_work) worker.silent = false;
@@ -283,7 +299,7 @@ void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
     warn("worker killed", is_silent ? "it reads nothing" : "it does not end a request",
          worker.process.pid());
     worker.process.kill();
-  } else if (worker.session->lost() && !worker.closed) {
+  } else if ((is_gone || worker.session->lost()) && !worker.closed) {
     worker.process.kill();  // if it has not ended already
   }
 }
@@ -303,7 +319,8 @@ bool WorkerPool::State::has_ended(Worker& worker, bool expected) {
     lost.splice(lost.end(), worker.lost);
   }
   if (expected && lost.empty()) return true;
-  const bool killed = end->signal == SIGKILL && !worker.hung && !worker.condemned;
+  const bool lied = worker.session->server_lied();
+  const bool killed = end->signal == SIGKILL && !worker.hung && !worker.condemned && !lied;
   // Whoever kills a worker that idles says nothing about the next one.
   worker.ended_idle = lost.empty() && !killed;
   const Cause cause = worker.hung ? Cause::kHung : killed ? Cause::kKilled : Cause::kCrash;
@@ -326,7 +343,7 @@ void WorkerPool::State::retire(Clock::time_point now) {
     if (is_done && !worker->closed) {
       worker->closed = true;
       worker->since = now;
-      worker->session->close();
+      worker->session->end();
     }
     if (worker->closed && now - worker->since > kEndTime) worker->process.kill();
   }
@@ -348,7 +365,7 @@ void WorkerPool::State::end_all() noexcept {
     left.splice(left.end(), queue_);
     left.splice(left.end(), suspects_);
   }
-  for (const WorkerPtr& worker : retiring_) worker->session->close();
+  for (const WorkerPtr& worker : retiring_) worker->session->end();
   const auto until = Clock::now() + kEndTime;
   for (const WorkerPtr& worker : retiring_) {
     worker->receiver.join();

@@ -33,7 +33,7 @@ ipc::AreaSizes sizes_of(const WorkerPoolOptions& options) {
   constexpr std::size_t kForGpu = 512;
   const std::size_t slots =
       engine::runs_on_host(options.engine.codec) ? 2 * window_of(threads_of(options)) : kForGpu;
-  // Half of the area is for inputs that are read into it, half for copies of others.
+  // With a GPU half of the area is for inputs that are read into it, half for copies of others.
   return {static_cast<std::uint32_t>(std::min<std::size_t>(slots, ipc::kMaxSlots)),
           2 * pages(std::max(options.max_input_bytes, ipc::kMinAreaBytes)),
           pages(std::max(options.output_bytes, ipc::kMinAreaBytes))};

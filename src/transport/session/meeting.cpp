@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <base/passed_files.hpp>
 #include <base/random.hpp>
 #include <cerrno>
 #include <chrono>
@@ -52,6 +53,7 @@ Result<MeetingPoint> MeetingPoint::open() {
   }
   point.listener_ = local_socket();
   const LocalName name = name_of(bits);
+  base::refuse_files(point.listener_.get());
   if (::bind(point.listener_.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
           0 ||
       ::listen(point.listener_.get(), kBacklog) != 0) {
@@ -99,9 +101,9 @@ std::optional<shared::LocalPeer> MeetingPoint::check_tokens() {
     }
     shared::LocalPeer peer = std::move(unproven_[i]);
     unproven_.erase(unproven_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (message && shared::equal_secrets(shown, rendezvous_.client_token) &&
-        peer.send(rendezvous_.server_token)) {
-      return peer;
+    if (message && shared::equal_secrets(shown, rendezvous_.client_token)) {
+      base::accept_files(peer.fd());  // before the client is told that it may send some
+      if (peer.send(rendezvous_.server_token)) return peer;
     }
   }
   return std::nullopt;

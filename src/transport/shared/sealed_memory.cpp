@@ -53,6 +53,9 @@ SealedMemory& SealedMemory::operator=(SealedMemory&& other) noexcept {
   return *this;
 }
 
+// Our seals fix the size alone, and nobody can add one that would keep the pages.
+void SealedMemory::discard() noexcept { (void)::madvise(memory_, bytes_, MADV_REMOVE); }
+
 Result<SealedMemory> SealedMemory::map(int fd, std::size_t bytes, int protection) {
   void* const at = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
   if (at == MAP_FAILED) return fail(StatusCode::kBusy, "no memory to map");

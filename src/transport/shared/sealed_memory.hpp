@@ -27,6 +27,9 @@ class SealedMemory {
   /// After which nobody can be given the memory any more, nor find it among our files.
   void close_file() noexcept { file_.reset(); }
   [[nodiscard]] std::byte* data() const noexcept { return memory_; }
+  /// Gives all pages back to the system, whoever maps the memory or has its file: it reads as zeros
+  /// from here on, and who writes there takes pages of its own. For memory of our own.
+  void discard() noexcept;
 
  private:
   [[nodiscard]] static Result<SealedMemory> map(int fd, std::size_t bytes, int protection);

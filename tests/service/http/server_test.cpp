@@ -1,11 +1,13 @@
 // The server over loopback and unix sockets: what it answers.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <tests/service/http/client.hpp>
+#include <tests/support/passed_files.hpp>
 #include <thread>
 
 namespace framewire::service::http::test {
@@ -226,6 +228,21 @@ TEST(HttpServer, ListensOnUnixSockets) {
   }
   server.stop();
   EXPECT_NE(::access(path.c_str(), F_OK), 0) << "the socket's file is left";
+}
+
+TEST(HttpServer, RefusesDescriptorsOverUnixSockets) {
+  if (!framewire::test::can_refuse_files()) GTEST_SKIP() << "Linux before 6.16 accepts them";
+  const std::string path = testing::TempDir() + "fw-http-files-" + std::to_string(::getpid());
+  ServiceSettings settings = loopback();
+  settings.listen = {"unix:" + path};
+  TestServer server(settings);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const base::FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+            0);
+  EXPECT_EQ(framewire::test::send_file(socket.get(), "GET", STDERR_FILENO), EPERM);
 }
 
 TEST(HttpServer, ReplacesASocketThatNobodyListensOn) {

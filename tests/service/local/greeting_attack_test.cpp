@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <tests/service/local/raw_client.hpp>
+#include <tests/support/passed_files.hpp>
 
 namespace framewire::service::local::test {
 namespace {
@@ -76,7 +77,19 @@ TEST_F(LocalGreetingAttack, AThousandSilentConnectionsKeepNobodyOut) {
   }));
 }
 
+/// Nobody but their sender ever closes them, which may take long.
+TEST_F(LocalGreetingAttack, DescriptorsAreRefused) {
+  if (!framewire::test::can_refuse_files()) GTEST_SKIP() << "Linux before 6.16 accepts them";
+  start();
+  const auto silent = connect_raw(folder_.socket());
+  EXPECT_EQ(framewire::test::send_file(silent.get(), "hello", STDERR_FILENO), EPERM);
+  const RawClient client(folder_.socket());
+  EXPECT_EQ(framewire::test::send_file(client.socket(), "w", STDERR_FILENO), EPERM);
+  EXPECT_TRUE(connect().resize(photo(), width(40)));
+}
+
 TEST_F(LocalGreetingAttack, DescriptorsThatComeAlongAreClosed) {
+  if (framewire::test::can_refuse_files()) GTEST_SKIP() << "Linux since 6.16 refuses them";
   start();
   const std::size_t before = open_files();
   ipc::Hello hello;

@@ -3,7 +3,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <tests/service/local/local_server_fixture.hpp>
+#include <tests/service/local/raw_client.hpp>
+#include <tests/support/passed_files.hpp>
 
 namespace framewire::service::local::test {
 namespace {
@@ -33,6 +34,15 @@ TEST_F(LocalInheritedSocket, IsServedAndNotDeleted) {
   server_.reset();
   EXPECT_EQ(::access(folder_.socket().c_str(), F_OK), 0)
       << "the file is not the server's to delete";
+}
+
+TEST_F(LocalInheritedSocket, RefusesDescriptors) {
+  if (!framewire::test::can_refuse_files()) GTEST_SKIP() << "Linux before 6.16 accepts them";
+  LocalServerOptions options;
+  options.listener_fd = listening(SOCK_SEQPACKET, folder_.socket());
+  start(std::move(options));
+  EXPECT_EQ(framewire::test::send_file(connect_raw(folder_.socket()).get(), "w", STDERR_FILENO),
+            EPERM);
 }
 
 TEST_F(LocalInheritedSocket, OfAnotherKindIsRefused) {

@@ -162,6 +162,29 @@ TEST_F(LocalRingAttack, WhatIsBeingWrittenCannotBeReleased) {
   expect_end(client, "to release");
 }
 
+/// Whoever leaves and keeps what it was given: no page of it is the server's any more.
+TEST_F(LocalRingAttack, WhoLeavesKeepsNoPages) {
+  RawClient client = raw();
+  const ipc::SharedPages& pages = client.pages();
+  const std::array areas{pages.input_with_guard(), pages.output()};
+  for (const std::span<std::uint8_t> area : areas) std::ranges::fill(area, std::uint8_t{7});
+  EXPECT_EQ(server_->stats().clients, 1u);
+  ASSERT_EQ(::shutdown(client.socket(), SHUT_RDWR), 0);
+  ASSERT_TRUE(soon([&] { return server_->stats().total_bytes == 0; }));
+  EXPECT_EQ(client.control().magic[0], 0);
+  for (const std::span<std::uint8_t> area : areas) {
+    EXPECT_TRUE(std::ranges::all_of(area, [](std::uint8_t byte) { return byte == 0; }));
+  }
+}
+
+TEST_F(LocalRingAttack, WhoIsSentAwayForALieKeepsNoPages) {
+  RawClient client = raw();
+  std::ranges::fill(client.pages().input(), std::uint8_t{7});
+  client.push({9, 0, 0, 0, 0, 0});
+  ASSERT_TRUE(soon([&] { return server_->stats().total_bytes == 0; }));
+  EXPECT_TRUE(std::ranges::all_of(client.pages().input(), [](auto byte) { return byte == 0; }));
+}
+
 TEST_F(LocalRingAttack, CancellingWhatIsIdleIsHarmless) {
   RawClient client = raw();
   for (int i = 0; i < 1000; ++i) {

@@ -135,6 +135,20 @@ TEST_F(LocalHostileServerAttack, DamagedReportsAreErrorsOfTheirRequest) {
   }
 }
 
+TEST_F(LocalHostileServerAttack, AServerThatSaysItHasLeftIsBelievedNoMore) {
+  Client client = connect();
+  auto answer = client.submit(photo(), {});
+  ASSERT_TRUE(soon([&] { return pages_->control().submitted == 1; }));
+  const std::size_t bytes = ipc::write_error({StatusCode::kPeerLost, "gone"}, pages_->report(0));
+  complete({0, static_cast<std::uint32_t>(ipc::AnswerKind::kFailed), 0, 0,
+            static_cast<std::uint32_t>(bytes), 0});
+  const auto made = answer.get();
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
+  EXPECT_THAT(made.error().message(), HasSubstr("cannot be"));
+  EXPECT_TRUE(soon([&] { return client.lost().has_value(); }));
+}
+
 TEST_F(LocalHostileServerAttack, AnIndexThatCannotBeEndsTheConnection) {
   Client client = connect();
   auto answer = client.submit(photo(), {});

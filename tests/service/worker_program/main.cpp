@@ -63,6 +63,12 @@ void attack(std::string_view what) {
   }
 }
 
+/// "forge": becomes another file, and ends the process.
+void forge(std::span<const std::uint8_t> jpeg) {
+  const_cast<std::uint8_t&>(jpeg.back()) = 'E';
+  (void)::raise(SIGSEGV);
+}
+
 std::string_view fault_of(std::span<const std::uint8_t> jpeg) {
   const std::string_view text(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
   constexpr std::string_view kMark = "fw-fault:";
@@ -79,10 +85,13 @@ bool loses_device(std::string_view fault) {
   return file.empty() || ::unlink(file.c_str()) == 0;
 }
 
-void answer_lost(const framewire::EngineRequest& request) {
+/// "gone": says that it has left, which its engine never does.
+constexpr std::string_view kGone = "gone";
+
+void answer_lost(const framewire::EngineRequest& request, framewire::StatusCode code) {
   std::list<framewire::Completion> lost;
   lost.emplace_back().tag = request.tag;
-  lost.front().result = framewire::fail(framewire::StatusCode::kDeviceLost, "lost by a test");
+  lost.front().result = framewire::fail(code, "lost by a test");
   request.completions->put(std::move(lost));
 }
 
@@ -91,14 +100,22 @@ void answer_lost(const framewire::EngineRequest& request) {
 std::size_t submit_with_faults(framewire::Engine* engine,
                                std::span<framewire::EngineRequest> requests,
                                std::function<void()> on_room) {
-  for (const framewire::EngineRequest& request : requests) attack(fault_of(request.jpeg));
-  // What may lose a GPU is looked at by itself, and so are those before it.
+  for (const framewire::EngineRequest& request : requests) {
+    if (fault_of(request.jpeg) == "forge") forge(request.jpeg);
+    attack(fault_of(request.jpeg));
+  }
+  // What may lose something is looked at by itself, and so are those before it.
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string_view fault = fault_of(requests[i].jpeg);
-    if (!fault.starts_with(kDevice)) continue;
+    const bool is_gone = fault == kGone;
+    if (!is_gone && !fault.starts_with(kDevice)) continue;
     if (i != 0) return submit_really(engine, requests.first(i), std::move(on_room));
+    if (is_gone) {
+      answer_lost(requests[0], framewire::StatusCode::kPeerLost);
+      return 1;
+    }
     if (!loses_device(fault)) return submit_really(engine, requests.first(1), std::move(on_room));
-    answer_lost(requests[0]);
+    answer_lost(requests[0], framewire::StatusCode::kDeviceLost);
     return 1;
   }
   return submit_really(engine, requests, std::move(on_room));

@@ -35,6 +35,31 @@ TEST_F(WorkerPoolAttackTest, RefusesAFileThatEndedTwoWorkers) {
   EXPECT_TRUE(resize(other));
 }
 
+/// A worker that was taken over writes somebody else's file over its input, and dies.
+TEST_F(WorkerPoolAttackTest, AccusesNoOtherFile) {
+  start(1);
+  const Bytes bad = faulty("forge");
+  const Bytes victim = faulty("forgE");
+  for (int round = 0; round < 2; ++round) {
+    // As the service reads bodies: where the engine wants them.
+    const InputSlice slice = pool_->input_slice(bad.size()).value();
+    std::ranges::copy(bad, slice.bytes.begin());
+    EngineRequest request{slice.bytes, width(20), {}};
+    request.completions = answers_;
+    ASSERT_EQ(pool_->try_submit({&request, 1}), 1u);
+    const auto refused = take();
+    ASSERT_TRUE(refused);
+    ASSERT_FALSE(refused->result);
+    EXPECT_EQ(refused->result.error().code(), StatusCode::kInvalidInput);
+    EXPECT_TRUE(std::ranges::equal(slice.bytes, bad)) << "it wrote to what the service believes";
+  }
+  EXPECT_EQ(pool_->workers()->quarantined, 1u);
+  EXPECT_EQ(pool_->workers()->crashed, 2u);
+  const auto made = resize(victim);
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->bytes, expected(victim));
+}
+
 TEST_F(WorkerPoolAttackTest, IsTriedAgainOnceTheQuarantineIsCleared) {
   start(2);
   const Bytes bad = faulty("crash");
@@ -107,6 +132,21 @@ TEST_F(WorkerPoolAttackTest, IsKilledWhereItDoesNotEnd) {
   }
   EXPECT_EQ(pool_->workers()->quarantined, 1u);
   EXPECT_GE(pool_->workers()->hung, 2u);
+}
+
+/// A worker that was taken over and says that it has left, while it stays.
+TEST_F(WorkerPoolAttackTest, IsKilledWhereItSaysThatItHasLeft) {
+  start(1);
+  const Bytes bad = faulty("gone");
+  const auto refused = resize(bad);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kInvalidInput);
+  EXPECT_TRUE(told("worker killed: its answer cannot be"));
+  EXPECT_EQ(pool_->workers()->crashed, 2u);
+  EXPECT_EQ(pool_->workers()->killed, 0u);
+  EXPECT_EQ(pool_->workers()->quarantined, 1u);
+  EXPECT_TRUE(resize(make_jpeg(64, 48)));
+  pool_->drain();
 }
 
 TEST_F(WorkerPoolAttackTest, CannotLeaveItsSandbox) {

@@ -114,6 +114,21 @@ TEST(InputStore, KnowsItsBytes) {
   EXPECT_FALSE(store.find(outside).pinned);
 }
 
+TEST(InputStore, ForgetsWhatCouldNotBePinned) {
+  bool throws = true;
+  InputStore store(HostAllocator(), [&](std::span<std::uint8_t>) -> Result<std::shared_ptr<void>> {
+    if (throws) throw std::bad_alloc();
+    return fail(StatusCode::kUnsupported, "not of this kind");
+  });
+  std::vector<std::uint8_t> memory(100);
+  EXPECT_EQ(store.enter_registered(memory).error().code(), StatusCode::kBusy);
+  EXPECT_FALSE(store.find(memory).changes);
+  throws = false;
+  EXPECT_EQ(store.enter_registered(memory).error().code(), StatusCode::kUnsupported)
+      << "it is not registered already";
+  EXPECT_FALSE(store.find(memory).changes);
+}
+
 TEST(InputStore, OrdinaryMemoryIsNotForDevices) {
   InputStore store{HostAllocator()};
   auto block = store.take(1000);

@@ -66,5 +66,62 @@ TEST(EngineMemoryAttack, ALaneWithoutMemoryForItsCodecIsRefused) {
   EXPECT_EQ(made.error().message(), "memory ran out");
 }
 
+/// A group that enters in parts is handed in whole or not at all.
+TEST(EngineMemoryAttack, ALargeGroupForWhichMemoryRunsOutIsNotHandedIn) {
+  constexpr int kRequests = 40;
+  EngineOptions options;
+  options.queue = 16;  // so that parts are of one request
+  const auto engine = make({}, options);
+  bool failed = true;
+  for (long n = 1; failed; ++n) {
+    ASSERT_LT(n, 3'000);
+    AnswerCounts answers;
+    std::vector<EngineRequest> requests(kRequests);
+    for (EngineRequest& request : requests) {
+      // Damaged: answered before it has taken much memory.
+      request = {std::span(photos()[0]).first(2), width(16), answers.callback()};
+    }
+    bool thrown = false;
+    {
+      const FailingMemory memory(n);
+      try {
+        engine->submit(requests);
+      } catch (const std::bad_alloc&) {
+        thrown = true;
+      }
+      failed = memory.failed();
+      if (thrown) {
+        EXPECT_EQ((answers.ok + answers.lost + answers.other), 0) << "allocation " << n;
+      }
+      engine->drain();
+    }
+    EXPECT_EQ((answers.ok + answers.lost + answers.other), thrown ? 0 : kRequests)
+        << "allocation " << n;
+  }
+}
+
+/// Memory that could not be registered can be registered later, and is nobody's until then.
+TEST(EngineMemoryAttack, ARegistrationForWhichMemoryRunsOutLeavesNothing) {
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.threads = 1;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  Bytes memory(1000);
+  int failures = 0;
+  bool failed = true;
+  for (long n = 1; failed; ++n) {
+    ASSERT_LT(n, 100);
+    const FailingMemory failing(n);
+    const auto handle = engine->register_memory(memory);
+    failed = failing.failed();
+    if (handle) continue;
+    ++failures;
+    EXPECT_EQ(handle.error().code(), StatusCode::kBusy) << "allocation " << n;
+  }
+  EXPECT_GE(failures, 2) << "the handle and the entry";
+  EXPECT_TRUE(engine->register_memory(memory));
+}
+
 }  // namespace
 }  // namespace framewire::engine

@@ -1,0 +1,71 @@
+// Memory that runs out anywhere costs requests, and never leaves one unanswered.
+#include <algorithm>
+#include <array>
+#include <tests/service/local/local_server_fixture.hpp>
+#include <tests/service/support/failing_memory.hpp>
+
+namespace framewire::service::local::test {
+namespace {
+
+using service::test::FailingMemory;
+
+class LocalMemoryAttack : public LocalServerTest {
+ protected:
+  /// Hands in a group with the n-th allocation failing, for each n until none fails any more. The
+  /// client waits for all answers, or the test does not end.
+  void exhaust(const std::function<void(Client&, std::atomic<int>&)>& hand_in, int count) {
+    start();
+    ClientOptions options = small_client();
+    options.input_bytes = 256 << 10;
+    options.output_bytes = 128 << 10;
+    for (long n = 1;; ++n) {
+      ASSERT_LT(n, 5'000) << "allocations without an end";
+      Client client = connect(options);
+      std::atomic<int> answers{0};
+      bool thrown = false;
+      bool failed = false;
+      {
+        const FailingMemory memory(n);
+        try {
+          hand_in(client, answers);
+        } catch (const std::bad_alloc&) {
+          thrown = true;
+        }
+        client.drain();
+        failed = memory.failed();
+      }
+      if (!thrown) {
+        EXPECT_EQ(answers, count) << "allocation " << n;
+      }
+      if (!failed) return;
+    }
+  }
+};
+
+TEST_F(LocalMemoryAttack, EveryAllocationOfAGroupFails) {
+  const Bytes large(256 << 10);  // refused, with a text that takes memory
+  const Bytes damaged(100);      // answered with an error
+  exhaust(
+      [&](Client& client, std::atomic<int>& answers) {
+        std::array<EngineRequest, 3> requests;
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+          const std::array<std::span<const std::uint8_t>, 3> inputs{photo(), large, damaged};
+          requests[i] = {inputs[i], width(20),
+                         [&answers](const Result<Resized>&) { ++answers; }};
+        }
+        client.submit(requests);
+      },
+      3);
+}
+
+TEST_F(LocalMemoryAttack, EveryAllocationOfAViewFails) {
+  exhaust(
+      [&](Client& client, std::atomic<int>& answers) {
+        client.submit_view(photo(), width(20),
+                           [&answers](const Result<ResizedView>&) { ++answers; });
+      },
+      1);
+}
+
+}  // namespace
+}  // namespace framewire::service::local::test
