@@ -32,6 +32,7 @@ int main() {
   // A copy shares the planes' memory and keeps it, also when the decoder goes on or is gone.
   const framewire::DeviceImage image = *decoder->image(0);
   framewire::DeviceEncodeItem item;
+  item.color_model = image.color_model;
   item.planes = std::span(image.planes).first(static_cast<std::size_t>(image.component_count));
   if (const auto ok = encoder->encode({&item, 1}, stream); !ok) return failed(ok.error());
   // What has been enqueued reads the planes: now even the last copy of the image may be dropped.

@@ -17,6 +17,9 @@
 
 namespace framewire {
 
+/// What the components of a picture mean, in their order; docs/color.md says how a file tells.
+enum class DeviceColorModel : std::uint8_t { kGray, kYcbcr, kRgb, kCmyk, kYcck };
+
 /// A picture in device memory, every component at its own sampling, as JPEG stores it: no colour
 /// conversion, EXIF orientation not applied.
 ///
@@ -30,8 +33,11 @@ namespace framewire {
 /// save where the decoder has gone: for that work. Thread safety: const members may be called from
 /// any number of threads at once.
 struct FRAMEWIRE_API DeviceImage {
-  int device = 0;                     ///< CUDA ordinal of where the planes lie
-  int component_count = 0;            ///< 1 gray, 3 YCbCr or RGB, 4 CMYK or YCCK
+  int device = 0;           ///< CUDA ordinal of where the planes lie
+  int component_count = 0;  ///< 1 gray, 3 YCbCr or RGB, 4 CMYK or YCCK
+  DeviceColorModel color_model = DeviceColorModel::kGray;
+  /// Of CMYK, and of YCCK once it is CMYK: 0 is full ink, as Adobe's programs write it.
+  bool inverted_inks = false;
   std::array<DevicePlane, 4> planes;  ///< in component order
   std::string sampling;               ///< of the file: "420", "444", …
   int orientation = 1;                ///< EXIF, 1 to 8
@@ -65,6 +71,8 @@ struct DevicePlaneShape {
 };
 struct DeviceImageShape {
   int component_count = 0;
+  DeviceColorModel color_model = DeviceColorModel::kGray;  ///< as DeviceImage::color_model
+  bool inverted_inks = false;                              ///< as DeviceImage::inverted_inks
   std::array<DevicePlaneShape, 4> planes;
 };
 
@@ -163,6 +171,8 @@ struct DeviceEncodeItem {
   /// their rows follow at, multiples of 16 bytes, and the bytes up to there are readable.
   std::span<const DevicePlane> planes;
   DeviceEncodeOptions options;
+  /// Of three planes, as DeviceImage::color_model tells. One plane is gray, whatever stands here.
+  DeviceColorModel color_model = DeviceColorModel::kYcbcr;
 };
 
 /// Encodes batches of pictures in device memory. Not thread-safe; one batch at a time.
@@ -178,8 +188,9 @@ class FRAMEWIRE_API DeviceEncoder {
   /// wait until the planes have been read: of a DeviceImage that is dropped before wait(),
   /// record(stream) after this call.
   /// @param stream  of the encoder's device
-  /// @return invalid_input for planes that make no picture or options out of range, naming which
-  ///         item, and for a null stream; device_lost, busy. Then nothing was enqueued
+  /// @return invalid_input for planes that make no picture or options out of range, and unsupported
+  ///         for three planes that are not YCbCr, naming which item; invalid_input for a null
+  ///         stream; device_lost, busy. Then nothing was enqueued
   [[nodiscard]] Result<void> encode(std::span<const DeviceEncodeItem> items, CudaStream stream);
 
   /// Waits for the batch. @return device_lost

@@ -73,7 +73,7 @@ struct ResizeOptions {
   /// 0: none. An output with a longer side is made smaller until it fits; Limits refuse it instead.
   std::int32_t max_result_side_px = 0;
   /// Applied before resizing, to the turned picture. 0: the whole side. Below 1: a part of the
-  /// side; from 1 on: pixels, whole numbers.
+  /// side; from 1 on: pixels, rounded down.
   double crop_width = 0;
   double crop_height = 0;
   std::optional<Gravity> crop_gravity;  ///< where the crop lies; none: `gravity` says it

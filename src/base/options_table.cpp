@@ -35,6 +35,8 @@ constexpr Text kGravityAccepted =
 constexpr Text kFactorAccepted = "a number from 0.0001 to 100000";
 constexpr Text kFlagAccepted = "true or false";
 constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
+constexpr Text kBytesFromOneAccepted =
+    "a number of bytes from 1, with k, M or G for powers of 1024";
 constexpr Text kPixelsAccepted = "a number of pixels from 1, with k, M or G for powers of 1000";
 
 // "fp:X:Y" is a pattern, which parse_gravity() knows.
@@ -182,7 +184,7 @@ constexpr OptionRow kRows[] = {
      "refuse inputs that decode only with warnings", kOutput,
      [](Options& o, Text t) { return parse_flag(t, o.strict); },
      [](const Options& o) { return print_flag(o.strict); }},
-    {"max-input-bytes", "N", {}, kBytesAccepted, "Limits",
+    {"max-input-bytes", "N", {}, kBytesFromOneAccepted, "Limits",
      "refuse larger files", kNothing,
      [](Options& o, Text t) { return parse_count(t, kBytes, 1, o.limits.max_input_bytes); },
      [](const Options& o) { return print_count(o.limits.max_input_bytes, kBytes); }},

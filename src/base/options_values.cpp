@@ -8,7 +8,7 @@
 namespace framewire::options {
 namespace {
 
-constexpr std::string_view kSuffixes = "kMG";
+constexpr std::string_view kSuffixes = "kMG";  // K counts as k
 
 bool parse_side(std::string_view text, std::int32_t& out) {
   out = 0;
@@ -51,7 +51,7 @@ bool parse_flag(std::string_view text, bool& out) {
 bool parse_count(std::string_view text, std::uint64_t unit, std::uint64_t low, std::uint64_t& out) {
   std::uint64_t scale = 1;
   if (!text.empty()) {
-    const auto suffix = kSuffixes.find(text.back());
+    const auto suffix = kSuffixes.find(text.back() == 'K' ? 'k' : text.back());
     if (suffix != std::string_view::npos) {
       for (std::size_t i = 0; i <= suffix; ++i) scale *= unit;
       text.remove_suffix(1);

@@ -60,8 +60,8 @@ template <std::integral T>
 /// Reads "", "true" or "false".
 [[nodiscard]] bool parse_flag(std::string_view text, bool& out);
 
-/// Reads digits with an optional suffix k, M or G: powers of `unit` (1024 for bytes, 1000 for
-/// pixels). Refuses what does not fit 64 bits.
+/// Reads digits with an optional suffix k (or K), M or G: powers of `unit` (1024 for bytes, 1000
+/// for pixels). Refuses what does not fit 64 bits.
 [[nodiscard]] bool parse_count(std::string_view text, std::uint64_t unit, std::uint64_t low,
                                std::uint64_t& out);
 

@@ -233,11 +233,9 @@ Result<std::optional<Resized>> Dispatcher::resize_on_host(Work& work) try {
   const CodecKind asked = work.options.codec;
   const bool fallback = work.state == WorkState::kFallback;
   copy_changing_bytes(work);
-  const bool chooses = on_callers_thread_ && options_.codec == CodecKind::kAuto;
-  const auto route = router_.choose(runs_on_host(asked)                       ? asked
-                                    : options_.codec == CodecKind::kReference ? options_.codec
-                                    : chooses                                 ? CodecKind::kAuto
-                                                                              : CodecKind::kTurbo);
+  // What asks for a GPU is here because no GPU takes it: then the fastest on the CPU is as good.
+  const CodecKind of_engine = runs_on_host(options_.codec) ? options_.codec : CodecKind::kAuto;
+  const auto route = router_.choose(runs_on_host(asked) ? asked : of_engine);
   if (!route) return fail(route.error());
   Request request;
   auto parsed = fallback && asked != CodecKind::kAuto

@@ -130,7 +130,10 @@ Result<Engine> Engine::make(const EngineOptions& options) try {
   } else if (auto found = engine::find_devices(options)) {
     devices = std::move(*found);
   } else if (!may_choose) {
-    return fail(found.error());
+    // With codec auto nobody has named a codec: what cannot be had is the device.
+    Status why = found.error();
+    const bool of_device = options.codec == CodecKind::kAuto;
+    return fail(of_device ? std::move(why).about("device") : std::move(why));
   } else {
     impl->no_device_reason = found.error().message();
   }

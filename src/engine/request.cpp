@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <codec/strict_refusal.hpp>
 #include <color/assumed_profile.hpp>
 #include <engine/hand_on.hpp>
 #include <engine/request.hpp>
@@ -60,18 +61,14 @@ Request begin_request(jpeg::JpegFile file, jpeg::ParseDepth depth, const ResizeO
 
 Result<void> refuse_warnings(const jpeg::JpegFile& file) {
   if (file.warnings.empty()) return {};
-  const Warning& w = file.warnings.front();
-  Status status(StatusCode::kInvalidInput,
-                fmt::format("{}: {} (strict accepts only files without warnings)",
-                            to_string(w.kind), w.message));
-  if (w.offset) return fail(std::move(status).at(*w.offset));
-  return fail(std::move(status));
+  return fail(codec::strict_refusal(file.warnings.front()));
 }
 
 Result<void> ignore_profile(Request& request, const std::string& why) {
-  if (request.options->strict) return fail(StatusCode::kInvalidInput, "icc_ignored: " + why);
+  Warning warning{WarningKind::kIccIgnored, why, {}};
+  if (request.options->strict) return fail(codec::strict_refusal(warning));
   request.profile = color::ProfileUse::kUnusable;
-  request.report.warnings.push_back({WarningKind::kIccIgnored, why, {}});
+  request.report.warnings.push_back(std::move(warning));
   return {};
 }
 
@@ -320,10 +317,15 @@ Result<void> resize_gain_map(Request& request, const codec::Codec& codec) {
   auto resized = make_gain_map(request, codec, request.gain_map_warnings);
   if (!resized) {
     const StatusCode code = resized.error().code();
-    if (request.options->strict || code == StatusCode::kDeadline || code == StatusCode::kBusy) {
-      return fail(resized.error());
+    if (code == StatusCode::kDeadline || code == StatusCode::kBusy) return fail(resized.error());
+    const std::string& why = resized.error().message();
+    if (request.options->strict) {
+      // A warning of the gain map's own has said so already.
+      if (why.ends_with(codec::kStrictNote)) return fail(resized.error());
+      const Warning warning{WarningKind::kGainMapDropped, why, {}};
+      return fail(Status(code, codec::strict_refusal(warning).message()));
     }
-    dropped(resized.error().message());
+    dropped(why);
     return {};
   }
   request.gain_map = std::move(*resized);

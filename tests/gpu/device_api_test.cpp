@@ -132,6 +132,27 @@ TEST_F(DeviceApi, EncodesWhatItDecoded) {
   }
 }
 
+TEST_F(DeviceApi, SaysWhatPlanesMeanAndEncodesNoRgb) {
+  const std::vector<Bytes> jpegs{draw({64, 64, JCS_RGB, 1, 1, 95}),
+                                 draw({64, 64, JCS_CMYK, 1, 1, 95})};
+  DeviceDecoder decoder = value_of(DeviceDecoder::make());
+  DeviceEncoder encoder = value_of(DeviceEncoder::make());
+  ASSERT_TRUE(decoder.decode(views(jpegs), 8, CudaStream::legacy_default()));
+  ASSERT_TRUE(decoder.wait());
+  const DeviceImage& image = *decoder.image(0);
+  EXPECT_EQ(image.color_model, DeviceColorModel::kRgb);
+  EXPECT_FALSE(image.inverted_inks);
+  EXPECT_EQ(decoder.image(1)->color_model, DeviceColorModel::kCmyk);
+  EXPECT_TRUE(decoder.image(1)->inverted_inks);
+  DeviceEncodeItem item;
+  item.planes = std::span(image.planes).first(3);
+  item.color_model = image.color_model;
+  const auto refused = encoder.encode({&item, 1}, CudaStream::legacy_default());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kUnsupported);
+  EXPECT_EQ(refused.error().subject(), "item 0");
+}
+
 TEST_F(DeviceApi, RefusesWhatMakesNoPicture) {
   DeviceEncoder encoder = value_of(DeviceEncoder::make());
   void* allocated = nullptr;

@@ -55,6 +55,10 @@ TEST(CliDoctor, DrawsAPicture) {
   const Ran refused =
       run_program({"doctor", "--root", host.root(), "--svg", folder / "file/x.svg"});
   EXPECT_EQ(refused.exit_code, 3) << refused.err;
+  const Ran nowhere =
+      run_program({"doctor", "--root", host.root(), "--svg", folder / "none/x.svg"});
+  EXPECT_EQ(nowhere.exit_code, 3) << nowhere.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "none"));
 }
 
 TEST(CliDoctor, RefusesWhatIsNotThere) {

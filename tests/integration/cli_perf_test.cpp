@@ -25,7 +25,7 @@ TEST(CliPerf, TwoEndsInOneProcess) {
 TEST(CliPerf, ContinuousWindowsDeliverEveryMessage) {
   for (const char* test : {"bw", "bibw"}) {
     const Ran ran =
-        run_program({"perf", test, "--from", "host", "--to", "host", "--sizes", "1K", "--window",
+        run_program({"perf", test, "--from", "host", "--to", "host", "--sizes", "1k", "--window",
                      "4", "--iterations", "50", "--continuous", "--verify", "--json"});
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     const json report = json::parse(ran.out);

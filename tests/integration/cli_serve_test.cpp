@@ -84,6 +84,44 @@ TEST(CliServe, ChecksWhatHolds) {
   EXPECT_FALSE(contains(ran.out, "hush"));
 }
 
+// What the start refuses, a check refuses as well, with the same code and words.
+TEST(CliServe, ChecksWhatTheStartWouldMeet) {
+  const TemporaryFolder folder;
+  const std::string text = folder / "text";
+  write_text(text, "no picture, no key, no certificate\n");
+  const std::string none = folder / "none";
+  const std::string socket = "unix:" + folder / "socket";
+  const std::string deep = folder / "none/cache";
+  const std::string clients = "127.0.0.1:0";
+  const std::pair<Words, int> cases[] = {
+      {{none}, 3},
+      {{"--fallback-image", none}, 3},
+      {{"--fallback-image", text}, 2},
+      {{"--cache-dir", deep}, 3},
+      {{"--cache-dir", text}, 3},
+      {{"--remote", "--allowed-sources", "foo"}, 2},
+      {{"--allowed-options", "foo"}, 2},
+      {{"--remote-clients", clients, "--remote-psk", none}, 3},
+      {{"--remote-clients", clients, "--remote-psk", text}, 3},
+      {{"--remote", "--origin-ca", none}, 3},
+      {{"--remote", "--origin-ca", text}, 2},
+      {{"--local", deep}, 3},
+  };
+  const auto before = read_tree(folder.path());
+  for (const auto& [settings, code] : cases) {
+    Words words = {"serve", "--listen", socket};
+    words.insert(words.end(), settings.begin(), settings.end());
+    const Ran start = run_program(words);
+    words.emplace_back("--check");
+    const Ran check = run_program(words);
+    EXPECT_EQ(start.exit_code, code) << settings.back() << start.err;
+    EXPECT_EQ(check.exit_code, code) << settings.back() << check.err;
+    EXPECT_EQ(check.out, "") << settings.back();
+  }
+  EXPECT_EQ(run_program({"serve", "--cache-dir", folder / "cache", "--check"}).exit_code, 0);
+  EXPECT_EQ(read_tree(folder.path()), before) << "a check makes nothing";
+}
+
 TEST(CliServe, NamesMistakes) {
   const TemporaryFolder folder;
   write_text(folder.path() / "a.toml", "queue = 7\nqeue = 7\n");
@@ -93,6 +131,14 @@ TEST(CliServe, NamesMistakes) {
   const Ran value = run_program({"serve", "--queue", "1.5"});
   EXPECT_EQ(value.exit_code, 2);
   EXPECT_TRUE(contains(value.err, "queue")) << value.err;
+  for (const auto& [setting, bad] :
+       {std::pair("--allowed-options", "foo"), std::pair("--arguments-separator", "/"),
+        std::pair("--url-replacements", "*"), std::pair("--path-prefix", "x"),
+        std::pair("--trusted-signatures", "a/b")}) {
+    const Ran named = run_program({"serve", setting, bad});
+    EXPECT_EQ(named.exit_code, 2);
+    EXPECT_TRUE(contains(named.err, std::string(setting).substr(2) + ": ")) << named.err;
+  }
   const Ran place = run_program({"serve", "--listen", "unix:/nowhere/at/all"});
   EXPECT_EQ(place.exit_code, 3);
   EXPECT_TRUE(contains(place.err, "/nowhere/at/all")) << place.err;

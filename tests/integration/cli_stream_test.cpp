@@ -100,6 +100,10 @@ TEST_F(CliStream, OnlyWhoHasTheKeyIsServed) {
   EXPECT_NE(stream({"--insecure"}).exit_code, 0);
   const Ran wrong = stream({"--psk", folder_ / "others"});
   EXPECT_EQ(wrong.exit_code, 1) << wrong.err;
+  EXPECT_THAT(wrong.err, HasSubstr("the server does not know this key or name"));
+  const Ran unnamed = stream({"--psk", folder_ / "keys", "--psk-name", "nobody"});
+  EXPECT_EQ(unnamed.exit_code, 2) << unnamed.err;
+  EXPECT_THAT(unnamed.err, HasSubstr("--psk-name: found 'nobody'"));
   const Ran right = stream({"--psk", folder_ / "keys"});
   EXPECT_EQ(right.exit_code, 0) << right.err;
   EXPECT_EQ(end_of_sink(), 0);

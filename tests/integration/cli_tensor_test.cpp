@@ -113,14 +113,22 @@ TEST_F(CliTensor, UsageErrorsSayWhatIsAccepted) {
   refused({"--crop", "1,2,3"}, "LEFT,TOP,WIDTH,HEIGHT");
   refused({"--crop", "middle"}, "none, center, random");
   refused({"--mean", "1,2"}, "a number, or 3");
-  refused({"--std", "0"}, "other than 0");
-  refused({"--dtype", "uint8", "--mean", "0.5"}, "uint8");
+  refused({"--std", "0"}, "--std: found 0; accepted: finite numbers other than 0");
+  refused({"--dtype", "uint8", "--mean", "0.5"},
+          "--dtype: uint8 cannot hold normalised values; accepted with it: no --mean and no --std");
   refused({"--dtype", "int4"}, "uint8|float16");
-  refused({"--interpolation", "area", "--no-antialias"}, "bilinear and bicubic");
+  refused({"--interpolation", "area", "--no-antialias"},
+          "--no-antialias: lanczos3 and area always antialias; accepted with it: --interpolation "
+          "bilinear and bicubic");
+  refused({"--seconds", "5"}, "--seconds: how long --bench goes on; accepted with --bench");
   refused({"--seed", "-1"}, "--seed");
   refused({"--batch", "0"}, "1 to 65536");
   refused({"--bench", "--out", folder_ / "b.npy"}, "either");
-  refused({"--size", "99999x1"}, "16384");
+  refused({"--size", "99999x1"}, "--size: found 99999×1; accepted: sides up to 16384;");
+  const Ran device = run_program({"tensor", folder_ / "in", "--device", "1023"});
+  EXPECT_EQ(device.exit_code, 3) << "as with resize and batch";
+  EXPECT_THAT(device.err, HasSubstr("--device: "));
+  EXPECT_THAT(device.err, Not(HasSubstr("-1")));
   const Ran nowhere = run_program({"tensor", folder_ / "in", "--out", folder_ / "none/b.npy"});
   EXPECT_EQ(nowhere.exit_code, 3) << nowhere.err;
   const Ran outside = run_program({"tensor", folder_ / "in", "--crop", "0,0,65,50"});

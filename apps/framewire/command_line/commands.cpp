@@ -204,8 +204,8 @@ constexpr OptionSpec kSplitOwn[] = {
 constexpr OptionSpec kConnection[] = {
     {"psk", "FILE", "", "", "pre-shared keys, lines NAME HEX, readable by their owner only",
      "Connection"},
-    {"psk-name", "NAME", "", "", "which of the keys is ours; the first, if not given",
-     "Connection"},
+    {"psk-name", "NAME", "", "",
+     "which of the keys is ours, of the end that connects; the first, if not given", "Connection"},
     {"cert", "FILE", "", "", "our certificate and its chain, PEM", "Connection"},
     {"key", "FILE", "", "", "our private key, PEM", "Connection"},
     {"ca", "FILE", "", "", "the authority that vouches for peers, PEM", "Connection"},

@@ -2,9 +2,7 @@
 #include <base/options_values.hpp>
 #include <command_line/gpu_options.hpp>
 #include <command_line/misuse.hpp>
-#include <command_line/numbers.hpp>
 #include <engine/codec_router.hpp>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -23,20 +21,12 @@ Result<std::vector<int>> devices_of(const std::string& text) {
 Result<std::uint64_t> parse_memory(std::string_view option, const std::string& text) {
   std::uint64_t bytes = 0;
   if (text.empty()) return bytes;
-  constexpr std::string_view kSuffixes = "KMG";
-  std::string_view digits = text;
-  unsigned shift = 0;
-  if (const auto suffix = kSuffixes.find(text.back()); suffix != std::string_view::npos) {
-    shift = 10 * (static_cast<unsigned>(suffix) + 1);
-    digits.remove_suffix(1);
+  if (!options::parse_count(text, 1024, 1, bytes)) {
+    return misuse(fmt::format(
+        "--{}: found '{}'; accepted: a number of bytes from 1, with k, M or G for powers of 1024",
+        option, text));
   }
-  const bool fits = parse_number(digits, bytes) && bytes > 0 &&
-                    bytes <= std::numeric_limits<std::uint64_t>::max() >> shift;
-  if (!fits) {
-    return misuse(
-        fmt::format("--{}: found '{}'; accepted: bytes, or a number with K, M or G", option, text));
-  }
-  return bytes << shift;
+  return bytes;
 }
 
 Result<EngineOptions> make_engine_options(const Arguments& arguments) {

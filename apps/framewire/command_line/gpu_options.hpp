@@ -16,17 +16,17 @@ inline constexpr OptionSpec kGpuMemoryOption{
     "BYTES",
     "",
     "",
-    "bound on each GPU's memory, with K, M or G; three quarters of what is free if not given",
+    "bound on each GPU's memory, with k, M or G; three quarters of what is free if not given",
     "GPU"};
 inline constexpr OptionSpec kWarmOption{
     "warm",
     "BYTES",
     "",
     "",
-    "memory to take on each GPU at the start instead of when batches need it, with K, M or G",
+    "memory to take on each GPU at the start instead of when batches need it, with k, M or G",
     "GPU"};
 
-/// Bytes, or a number with K, M or G. @param option  for the message
+/// Bytes, or a number with k (or K), M or G. @param option  for the message
 /// @return 0 for no text; misuse()
 [[nodiscard]] Result<std::uint64_t> parse_memory(std::string_view option, const std::string& text);
 

@@ -137,6 +137,27 @@ ParsedCommand collect(CommandValues& values) {
   return parsed;
 }
 
+// What an option without a value should have had. @return empty for any other error
+std::string explain_missing_value(const CLI::ParseError& error, const CommandValues& values) {
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return {};
+  const std::string_view what = error.what();
+  for (const OptionSpec& spec : values.specs) {
+    if (!what.starts_with(fmt::format("--{}:", spec.name))) continue;
+    if (spec.metavar.empty()) return {};
+    ResizeOptions scratch;
+    const std::size_t own = values.command->own.size();
+    const bool of_resize = &spec < values.specs.data() + (values.specs.size() - own);
+    if (of_resize) {
+      const auto refused = set_option(scratch, spec.name, "");
+      if (!refused) return fmt::format("--{}: {}", spec.name, refused.error().message());
+    }
+    return fmt::format("--{}: found no value; accepted: {}{}", spec.name,
+                       spec.choices.empty() ? "" : "one of ",
+                       spec.choices.empty() ? spec.metavar : spec.choices);
+  }
+  return {};
+}
+
 // An error names the words of the command line that CLI11 could not place.
 std::string explain(const CLI::ParseError& error, std::span<const CommandValues> all, int count,
                     const char* const* words, const Command* chosen) {
@@ -214,7 +235,8 @@ ParsedCommand parse_command_line(int count, const char* const* words) {
     }
     CommandValues* values = chosen();
     const Command* command = values == nullptr ? nullptr : values->command;
-    const std::string message = explain(error, all, count, words, command);
+    std::string message = values == nullptr ? "" : explain_missing_value(error, *values);
+    if (message.empty()) message = explain(error, all, count, words, command);
     return {nullptr, {}, report_usage(command == nullptr ? "" : command->name, message)};
   }
   CommandValues& values = *chosen();

@@ -48,7 +48,7 @@ inline constexpr OptionSpec kStoreMemoryOption{
     "BYTES",
     "",
     "1G",
-    "bound on what is held of inputs in stores, with K, M or G, 64M at least; outputs on their way "
+    "bound on what is held of inputs in stores, with k, M or G, 64M at least; outputs on their way "
     "to stores may take as much again",
     "Object stores"};
 

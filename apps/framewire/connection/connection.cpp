@@ -23,17 +23,6 @@ transport::SessionOptions session_of(const Arguments& arguments) {
   return options;
 }
 
-Result<void> check_security(const Arguments& arguments) {
-  if (!arguments.has("insecure")) return {};
-  for (const char* option : {"allow", "psk-name"}) {
-    if (!arguments.get(option).empty()) {
-      return misuse(fmt::format(
-          "--insecure proves nobody's name, so --{} would keep nobody out; one of them", option));
-    }
-  }
-  return {};
-}
-
 Result<void> check_place(const Arguments& arguments, std::string_view option) {
   const std::string place = arguments.get(option);
   int device = 0;

@@ -10,9 +10,6 @@ namespace framewire::app {
 /// Reads --psk, --cert, --insecure, --link and the like.
 [[nodiscard]] transport::SessionOptions session_of(const Arguments& arguments);
 
-/// Whether the options that say who is who go together. @return misuse()
-[[nodiscard]] Result<void> check_security(const Arguments& arguments);
-
 /// Whether an option says "host" or "cuda:N". @return misuse()
 [[nodiscard]] Result<void> check_place(const Arguments& arguments, std::string_view option);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <codec/reference/coefficients.hpp>
 #include <codec/reference/scan_decoder.hpp>
+#include <codec/strict_refusal.hpp>
 
 namespace framewire::codec::reference {
 namespace {
@@ -207,12 +208,7 @@ Result<PaddedCoefficients> decode_coefficients(const JpegFile& file, const Conte
     warn_once(out.warnings, WarningKind::kTruncated, "the input ends before EOI",
               file.bytes.size());
   }
-  if (context.strict && !out.warnings.empty()) {
-    const Warning& w = out.warnings.front();
-    Status status(StatusCode::kInvalidInput, w.message);
-    if (w.offset) return fail(std::move(status).at(*w.offset));
-    return fail(std::move(status));
-  }
+  if (context.strict && !out.warnings.empty()) return fail(strict_refusal(out.warnings.front()));
   return out;
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <codec/strict_refusal.hpp>
 #include <codec/turbo/libjpeg.hpp>
 #include <cstring>
 
@@ -67,6 +68,7 @@ void ErrorHandler::on_message(j_common_ptr cinfo, int level) {
   if (handler.strict_) {
     handler.format(cinfo);
     handler.code_ = StatusCode::kInvalidInput;
+    handler.refused_warning_ = cinfo->err->msg_code;
     std::longjmp(handler.escape_, 1);
   }
   const int code = cinfo->err->msg_code;
@@ -88,7 +90,10 @@ void ErrorHandler::leave(StatusCode code, const char* message) {
   std::longjmp(escape_, 1);
 }
 
-Status ErrorHandler::status() const { return Status(code_, message_); }
+Status ErrorHandler::status() const {
+  if (refused_warning_ == kNone) return Status(code_, message_);
+  return strict_refusal({warning_kind(refused_warning_), message_, {}});
+}
 
 std::vector<Warning> ErrorHandler::warnings() const {
   std::vector<Warning> all;

@@ -60,12 +60,14 @@ class ErrorHandler {
     ErrorHandler* owner;
   };
   static constexpr int kKeptWarnings = 4;  ///< of different kinds
+  static constexpr int kNone = -1;
 
   Base base_{};
   std::jmp_buf escape_{};
   bool strict_;
   StatusCode code_ = StatusCode::kInvalidInput;
   char message_[JMSG_LENGTH_MAX]{};
+  int refused_warning_ = kNone;  ///< the warning that strict made the error
   int kept_ = 0;
   std::array<int, kKeptWarnings> warning_codes_{};
   char warning_text_[kKeptWarnings][JMSG_LENGTH_MAX]{};

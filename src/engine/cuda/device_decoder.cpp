@@ -152,6 +152,8 @@ void DeviceDecoder::Impl::describe(std::size_t index) {
   DeviceImage& image = *images_[index];
   image.device = device_;
   image.component_count = entry.file.frame.component_count;
+  image.color_model = engine::color_model_of(entry.file);
+  image.inverted_inks = engine::has_inverted_inks(entry.file);
   image.planes = entry.place.planes;
   image.sampling = jpeg::sampling_name(entry.file.frame);
   image.orientation = entry.file.orientation;

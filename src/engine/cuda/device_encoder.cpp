@@ -122,6 +122,11 @@ Result<void> DeviceEncoder::Impl::encode(std::span<const DeviceEncodeItem> items
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (auto ok = check_options(i, items[i].options); !ok) return ok;
     if (auto ok = check_planes(i, items[i].planes); !ok) return ok;
+    if (items[i].planes.size() == 3 && items[i].color_model != DeviceColorModel::kYcbcr) {
+      return fail(Status(StatusCode::kUnsupported,
+                         "found three planes that are not YCbCr; accepted: YCbCr, or one of gray")
+                      .about(fmt::format("item {}", i)));
+    }
   }
   count_ = 0;
   if (items.empty()) return {};

@@ -25,22 +25,21 @@ tl::unexpected<Status> bad_setting(const char* name, std::string problem) {
 Result<void> check_texts(const UrlSettings& settings) {
   if (settings.arguments_separator.empty() ||
       settings.arguments_separator.find_first_of("/?") != std::string::npos) {
-    return bad_setting("arguments_separator",
+    return bad_setting("arguments-separator",
                        fmt::format("found {}; accepted: a text without / and ?",
                                    quoted(settings.arguments_separator)));
   }
   const std::string& prefix = settings.path_prefix;
   if (!prefix.empty() && (!prefix.starts_with('/') || prefix.ends_with('/') ||
                           prefix.find('?') != std::string::npos)) {
-    return bad_setting("path_prefix",
+    return bad_setting("path-prefix",
                        fmt::format("found {}; accepted: /TEXT without a slash at its end and "
                                    "without ?",
                                    quoted(prefix)));
   }
   for (const std::string& name : settings.allowed_processing_options) {
     if (!is_option(name)) {
-      return bad_setting("allowed_processing_options",
-                         fmt::format("there is no option {}", quoted(name)));
+      return bad_setting("allowed-options", fmt::format("there is no option {}", quoted(name)));
     }
   }
   return {};

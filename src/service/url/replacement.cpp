@@ -11,7 +11,7 @@ namespace {
 tl::unexpected<Status> bad_replacement(std::string_view definition, std::string_view problem) {
   return fail(
       Status(StatusCode::kInvalidInput, fmt::format("found {}: {}", quoted(definition), problem))
-          .about("url_replacements"));
+          .about("url-replacements"));
 }
 
 constexpr std::size_t kNowhere = std::string::npos;

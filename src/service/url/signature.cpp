@@ -65,7 +65,7 @@ Result<Signatures> Signatures::make(const UrlSettings& settings) {
     return fail(
         Status(StatusCode::kInvalidInput, fmt::format("found {}; accepted: 1 to {} bytes",
                                                       settings.signature_size, kMaxSignatureBytes))
-            .about("signature_size"));
+            .about("signature-size"));
   }
   for (std::size_t i = 0; i < settings.keys.size(); ++i) {
     auto key = read_secret(settings.keys[i], "keys", i + 1);
@@ -78,7 +78,7 @@ Result<Signatures> Signatures::make(const UrlSettings& settings) {
     if (trusted.empty() || trusted.find_first_of("/?") != std::string::npos) {
       return fail(Status(StatusCode::kInvalidInput,
                          "an entry is empty or contains / or ?, so that no URL could have it")
-                      .about("trusted_signatures"));
+                      .about("trusted-signatures"));
     }
     made.trusted_.push_back(trusted);
   }

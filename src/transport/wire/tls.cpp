@@ -288,9 +288,13 @@ Status TlsHandshake::Impl::failure() const {
     return {StatusCode::kPeerLost, "the peer hung up during the TLS handshake"};
   }
   const bool unknown = context.server && !context.keys.empty() && key_name.empty();
-  return {StatusCode::kDenied,
-          "the TLS handshake failed: " + last_tls_error() +
-              (unknown ? "; no key here has the name that the peer gave" : "")};
+  // A server answers alike where it lacks the name and where its key of that name is another.
+  const bool refused = !context.server && !context.keys.empty() &&
+                       ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER;
+  return {StatusCode::kDenied, "the TLS handshake failed: " + last_tls_error() +
+                                   (unknown   ? "; no key here has the name that the peer gave"
+                                    : refused ? "; the server does not know this key or name"
+                                              : "")};
 }
 
 Result<std::string> TlsHandshake::Impl::name_of_peer() const {

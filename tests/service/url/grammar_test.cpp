@@ -30,20 +30,20 @@ TEST(UrlSettings, ThatMakeNoSenseStopTheStart) {
   EXPECT_EQ(fault({.keys = {"xx"}, .salts = {"aa"}}), "keys");
   EXPECT_EQ(fault({.keys = {""}, .salts = {"aa"}}), "keys");
   EXPECT_EQ(fault({.keys = {"aa"}, .salts = {"a"}}), "salts");
-  EXPECT_EQ(fault({.signature_size = 33}), "signature_size");
-  EXPECT_EQ(fault({.trusted_signatures = {""}}), "trusted_signatures");
-  EXPECT_EQ(fault({.trusted_signatures = {"a/b"}}), "trusted_signatures");
-  EXPECT_EQ(fault({.allowed_processing_options = {"w", "wdith"}}), "allowed_processing_options");
-  EXPECT_EQ(fault({.arguments_separator = ""}), "arguments_separator");
-  EXPECT_EQ(fault({.arguments_separator = "/"}), "arguments_separator");
-  EXPECT_EQ(fault({.url_replacements = {"no-equals"}}), "url_replacements");
-  EXPECT_EQ(fault({.url_replacements = {"a*=b${2}"}}), "url_replacements");
-  EXPECT_EQ(fault({.url_replacements = {"a*=b${0}"}}), "url_replacements");
-  EXPECT_EQ(fault({.url_replacements = {"a*=b$1"}}), "url_replacements");
-  EXPECT_EQ(fault({.url_replacements = {"a*=b${1"}}), "url_replacements");
-  EXPECT_EQ(fault({.url_replacements = {"*********=b"}}), "url_replacements");
-  EXPECT_EQ(fault({.path_prefix = "img"}), "path_prefix");
-  EXPECT_EQ(fault({.path_prefix = "/img/"}), "path_prefix");
+  EXPECT_EQ(fault({.signature_size = 33}), "signature-size");
+  EXPECT_EQ(fault({.trusted_signatures = {""}}), "trusted-signatures");
+  EXPECT_EQ(fault({.trusted_signatures = {"a/b"}}), "trusted-signatures");
+  EXPECT_EQ(fault({.allowed_processing_options = {"w", "wdith"}}), "allowed-options");
+  EXPECT_EQ(fault({.arguments_separator = ""}), "arguments-separator");
+  EXPECT_EQ(fault({.arguments_separator = "/"}), "arguments-separator");
+  EXPECT_EQ(fault({.url_replacements = {"no-equals"}}), "url-replacements");
+  EXPECT_EQ(fault({.url_replacements = {"a*=b${2}"}}), "url-replacements");
+  EXPECT_EQ(fault({.url_replacements = {"a*=b${0}"}}), "url-replacements");
+  EXPECT_EQ(fault({.url_replacements = {"a*=b$1"}}), "url-replacements");
+  EXPECT_EQ(fault({.url_replacements = {"a*=b${1"}}), "url-replacements");
+  EXPECT_EQ(fault({.url_replacements = {"*********=b"}}), "url-replacements");
+  EXPECT_EQ(fault({.path_prefix = "img"}), "path-prefix");
+  EXPECT_EQ(fault({.path_prefix = "/img/"}), "path-prefix");
 }
 
 TEST(UrlSettings, PresetsAreCheckedAtTheStart) {

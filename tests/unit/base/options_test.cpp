@@ -67,7 +67,7 @@ const std::vector<OptionCase>& cases() {
       {"restart-interval", {"1", "65535"}, {"", "-1", "65536"}},
       {"max-bytes",
        {"1", "100k", "3M", "1500"},
-       {"", "-1", "k", "1K", "1kB", "99999999999G", "1.5M"}},
+       {"", "-1", "k", "K", "1kB", "99999999999G", "1.5M"}},
       {"always-encode", {"true"}, {"1"}},
       {"metadata", {"copyright", "keep"}, {"", "all"}},
       {"gain-map", {"drop"}, {"", "yes"}},
@@ -202,6 +202,10 @@ TEST(Options, SuffixesAreBinaryForBytesAndDecimalForPixels) {
   ASSERT_TRUE(set_option(options, "max-input-pixels", "2k"));
   EXPECT_EQ(options.limits.max_input_bytes, 2048u);
   EXPECT_EQ(options.limits.max_input_pixels, 2000u);
+  ASSERT_TRUE(set_option(options, "max-input-bytes", "3K"));
+  ASSERT_TRUE(set_option(options, "max-input-pixels", "3K"));
+  EXPECT_EQ(options.limits.max_input_bytes, 3072u) << "as with k";
+  EXPECT_EQ(options.limits.max_input_pixels, 3000u) << "as with k";
 }
 
 TEST(Options, DevicesAreOrdinalsOrAll) {

@@ -36,6 +36,22 @@ TEST(DeviceShape, SaysSizesWithAndWithoutWholeBlocks) {
   }
 }
 
+TEST(DeviceShape, SaysWhatComponentsMean) {
+  const std::pair<J_COLOR_SPACE, DeviceColorModel> cases[] = {
+      {JCS_GRAYSCALE, DeviceColorModel::kGray},
+      {JCS_YCbCr, DeviceColorModel::kYcbcr},
+      {JCS_RGB, DeviceColorModel::kRgb},
+      {JCS_CMYK, DeviceColorModel::kCmyk},
+      {JCS_YCCK, DeviceColorModel::kYcck}};
+  for (const auto& [stored, model] : cases) {
+    const auto shape = DeviceDecoder::shape(grey({64, 48, stored}), 8);
+    ASSERT_TRUE(shape) << stored;
+    EXPECT_EQ(shape->color_model, model) << stored;
+    // libjpeg writes Adobe's marker into files of four components.
+    EXPECT_EQ(shape->inverted_inks, shape->component_count == 4) << stored;
+  }
+}
+
 TEST(DeviceShape, RefusesWhatDecodingWould) {
   const sample::Bytes jpeg = grey({64, 48, JCS_GRAYSCALE});
   const auto scale = DeviceDecoder::shape(jpeg, 3);

@@ -2,6 +2,7 @@
 // them.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <codec/strict_refusal.hpp>
 #include <engine/conversion_queue.hpp>
 #include <future>
 #include <jpeg/icc.hpp>
@@ -113,6 +114,8 @@ TEST_P(ProfileRequests, AProfileThatMakesNoTransformIsIgnored) {
   const auto refused = one(*engine, jpeg, strict);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), StatusCode::kInvalidInput);
+  EXPECT_TRUE(refused.error().message().starts_with("icc_ignored: "));
+  EXPECT_TRUE(refused.error().message().ends_with(codec::kStrictNote));
 }
 
 TEST_P(ProfileRequests, WhatTheDeviceLeavesToTheHostIsConvertedThere) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <lcms2.h>
 #include <algorithm>
+#include <codec/strict_refusal.hpp>
 #include <framewire/resizer.hpp>
 #include <jpeg/bytes.hpp>
 #include <jpeg/exif.hpp>
@@ -348,6 +349,9 @@ TEST(ResizerGainMap, ThatCannotBeCarriedIsDropped) {
   EXPECT_THAT(kinds(resize_or_die(cmyk_map, options).report), ElementsAre("gain_map_dropped"));
   options.strict = true;
   EXPECT_EQ(refusal(cmyk_map, options), StatusCode::kUnsupported);
+  const auto refused = Resizer().resize(cmyk_map, options);
+  EXPECT_TRUE(refused.error().message().starts_with("gain_map_dropped: "));
+  EXPECT_TRUE(refused.error().message().ends_with(codec::kStrictNote));
   options.width_px = options.height_px = 300;
   options.has_background = true;
   EXPECT_THAT(kinds(resize_or_die(ultra_hdr(), options).report), ElementsAre("gain_map_dropped"))

@@ -116,10 +116,13 @@ Result<std::vector<Bytes>> make_bench_profiles(const std::string& text) {
     return profiles;
   }
   for (const std::string& path : split_at_commas(text)) {
+    const auto unreadable = [&path](const Status& why) {
+      return misuse(fmt::format("--profiles: {}: {}", path, why.message()));
+    };
     const auto file = batch::InputFile::open(path);
-    if (!file) return fail(file.error());
+    if (!file) return unreadable(file.error());
     auto bytes = file->read(kMaxProfileFileBytes);
-    if (!bytes) return fail(bytes.error());
+    if (!bytes) return unreadable(bytes.error());
     profiles.push_back(std::move(*bytes));
   }
   return profiles;

@@ -37,9 +37,8 @@ std::string printable_lines(const std::string& text) {
 }
 
 bool write_svg(const std::string& path, const std::string& svg) {
-  const auto written =
-      batch::write_atomically(path, {reinterpret_cast<const std::uint8_t*>(svg.data()), svg.size()},
-                              batch::Durability::kNone);
+  const auto written = batch::write_atomically(
+      path, {reinterpret_cast<const std::uint8_t*>(svg.data()), svg.size()}, batch::WriteOptions{});
   if (!written) report(written.error().status);
   return written.has_value();
 }

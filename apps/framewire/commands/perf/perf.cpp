@@ -1,11 +1,12 @@
 // framewire perf
 #include <fmt/format.h>
 #include <algorithm>
-#include <charconv>
+#include <base/options_values.hpp>
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
 #include <commands/perf/report.hpp>
 #include <connection/connection.hpp>
+#include <connection/security.hpp>
 #include <framewire/transport.hpp>
 #include <optional>
 #include <report/console.hpp>
@@ -26,17 +27,11 @@ struct SizeRange {
   std::uint64_t to = 0;
 };
 
-// "64", "8K", "4M", "1G".
+// "64", "8k", "4M", "1G".
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const unsigned shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0;
-  if (error != std::errc{} || (shift == 0 && !unit.empty()) || number == 0 ||
-      number > kMaxMessageBytes >> shift) {
-    return std::nullopt;
-  }
-  return number << shift;
+  const bool good = options::parse_count(text, 1024, 1, number) && number <= kMaxMessageBytes;
+  return good ? std::optional(number) : std::nullopt;
 }
 
 Result<SizeRange> parse_sizes(const std::string& text) {
@@ -45,8 +40,8 @@ Result<SizeRange> parse_sizes(const std::string& text) {
   const auto to =
       colon == std::string::npos ? from : parse_size(std::string_view(text).substr(colon + 1));
   if (!from || !to || *from > *to) {
-    return misuse(
-        fmt::format("--sizes '{}' is not FROM:TO in bytes, K, M or G, from 1 to 1G", text));
+    return misuse(fmt::format(
+        "--sizes: found '{}'; accepted: FROM:TO in bytes, with k, M or G, from 1 to 1G", text));
   }
   return SizeRange{*from, *to};
 }
@@ -225,12 +220,15 @@ Result<Wanted> parse_wanted(const Arguments& arguments) {
   if (!sizes) return fail(sizes.error());
   wanted.sizes = *sizes;
   const auto window = parse_size(arguments.get("window"));
-  if (!window || *window > 256) return misuse("--window takes 1 to 256");
+  if (!window || *window > 256) {
+    return misuse(fmt::format("--window: found '{}'; accepted: 1 to 256", arguments.get("window")));
+  }
   wanted.window = static_cast<std::uint32_t>(*window);
   if (!arguments.has("iterations")) return wanted;
   const auto iterations = parse_size(arguments.get("iterations"));
   if (!iterations || *iterations > kMaxIterations) {
-    return misuse(fmt::format("--iterations takes 1 to {}", kMaxIterations));
+    return misuse(fmt::format("--iterations: found '{}'; accepted: 1 to {}",
+                              arguments.get("iterations"), kMaxIterations));
   }
   wanted.rounds = static_cast<std::uint32_t>(*iterations);
   return wanted;
@@ -239,7 +237,6 @@ Result<Wanted> parse_wanted(const Arguments& arguments) {
 }  // namespace
 
 int run_perf(const Arguments& arguments) {
-  if (auto good = check_security(arguments); !good) return report_usage("perf", good.error());
   auto options = session_of(arguments);
   const auto from = find_place(arguments.get("from"));
   if (!from) return refuse(from.error());
@@ -248,6 +245,13 @@ int run_perf(const Arguments& arguments) {
   const auto ends = parse_ends(arguments);
   if (!ends) return report_usage("perf", ends.error());
   const bool server = *ends == Ends::kServer;
+  if (*ends != Ends::kBoth) {
+    const auto address = server ? check_address("--server", arguments.get("server"))
+                                : check_address("HOST:PORT", arguments.paths[1]);
+    if (!address) return report_usage("perf", address.error());
+    const auto end = server ? ConnectionEnd::kListens : ConnectionEnd::kConnects;
+    if (auto code = refuse_security("perf", arguments, end)) return *code;
+  }
   if (auto good = place_and_require(options, server ? *to : *from, arguments.get("require"));
       !good) {
     return refuse(good.error());

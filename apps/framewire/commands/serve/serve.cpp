@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
+#include <commands/serve/check.hpp>
 #include <commands/serve/clients.hpp>
 #include <commands/serve/health.hpp>
 #include <commands/serve/local_clients.hpp>
@@ -161,7 +162,7 @@ int run_serve(const Arguments& arguments) {
     return report_usage("serve", fmt::format("{}: {}", error.subject(), error.message()));
   }
   if (arguments.has("check")) {
-    const auto warnings = http::check_files(settings);
+    const auto warnings = check_settings(settings);
     if (!warnings) return refuse(warnings.error());
     for (const std::string& warning : *warnings) say("warning: " + warning);
     return print(configuration->to_string()) ? kAllDone : kEnvironment;
@@ -170,6 +171,7 @@ int run_serve(const Arguments& arguments) {
     const auto healthy = check_health(settings);
     return healthy ? kAllDone : report(healthy.error());
   }
+  if (auto good = check_origin_ca(settings); !good) return refuse(good.error());
   const ServeSignals signals;
   auto manager = find_service_manager();
   if (!manager) return refuse(manager.error());

@@ -12,6 +12,7 @@
 #include <commands/sink/frame_writer.hpp>
 #include <connection/connection.hpp>
 #include <connection/place.hpp>
+#include <connection/security.hpp>
 #include <csignal>
 #include <filesystem>
 #include <framewire/frames.hpp>
@@ -51,10 +52,10 @@ struct SinkPlan {
 // All but the place, which is looked for afterwards. @return misuse()
 Result<SinkPlan> make_plan(const Arguments& arguments) {
   SinkPlan plan;
-  if (auto good = check_security(arguments); !good) return fail(good.error());
   if (auto good = check_place(arguments, "to"); !good) return fail(good.error());
   plan.address = arguments.get("listen");
   if (plan.address.empty()) return misuse("--listen is missing; accepted: --listen ADDR:PORT");
+  if (auto good = check_address("--listen", plan.address); !good) return fail(good.error());
   plan.out = arguments.get("out");
   if (!parse_number(arguments.get("slots"), 1U, 512U, plan.receiver.slots)) {
     return misuse(fmt::format("--slots: found '{}'; accepted: 1 to 512", arguments.get("slots")));
@@ -258,6 +259,7 @@ int serve(const Arguments& arguments, const SinkPlan& plan, transport::Listener&
 int run_sink(const Arguments& arguments) {
   auto made = make_plan(arguments);
   if (!made) return report_usage("sink", made.error());
+  if (auto code = refuse_security("sink", arguments, ConnectionEnd::kListens)) return *code;
   SinkPlan& plan = *made;
   const auto place = find_place(arguments.get("to"));
   if (!place) return refuse(Status(place.error()).about("--to"));

@@ -9,6 +9,7 @@
 #include <commands/stream/frames_ahead.hpp>
 #include <connection/connection.hpp>
 #include <connection/place.hpp>
+#include <connection/security.hpp>
 #include <files/inputs.hpp>
 #include <framewire/engine.hpp>
 #include <framewire/frames.hpp>
@@ -97,6 +98,7 @@ Result<SendPlan> make_plan(const Arguments& arguments) {
   if (paths.empty() && list.empty()) {
     return misuse("found one argument; accepted: framewire stream IN… HOST:PORT");
   }
+  if (auto good = check_address("HOST:PORT", plan.address); !good) return fail(good.error());
   auto inputs = make_input_names(std::move(paths), list);
   if (!inputs) return fail(inputs.error());
   plan.inputs = std::move(*inputs);
@@ -276,9 +278,9 @@ int send_all(const Arguments& arguments, const SendPlan& plan, const FrameMaker&
 }  // namespace
 
 int run_stream(const Arguments& arguments) {
-  if (auto good = check_security(arguments); !good) return report_usage("stream", good.error());
   const auto made_plan = make_plan(arguments);
   if (!made_plan) return report_usage("stream", made_plan.error());
+  if (auto code = refuse_security("stream", arguments, ConnectionEnd::kConnects)) return *code;
   const SendPlan& plan = *made_plan;
   const auto place = find_place(arguments.get("from"));
   if (!place) return refuse(Status(place.error()).about("--from"));

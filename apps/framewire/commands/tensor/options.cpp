@@ -211,6 +211,9 @@ Result<TensorPlan> make_tensor_plan(const Arguments& arguments) {
   if (auto ok = take_per_channel(arguments, "std", channels, plan.options.stddev); !ok) {
     return fail(ok.error());
   }
+  if (!arguments.has("bench") && arguments.given.contains("seconds")) {
+    return misuse("--seconds: how long --bench goes on; accepted with --bench");
+  }
   if (arguments.has("bench") && !plan.out.empty()) {
     return misuse("--bench writes nothing; accepted: either --bench or --out");
   }

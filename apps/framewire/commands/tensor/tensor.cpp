@@ -1,6 +1,7 @@
 // framewire tensor IN…
 #include <fmt/format.h>
 #include <time.h>
+#include <algorithm>
 #include <base/clock.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/input_error.hpp>
@@ -217,20 +218,51 @@ Result<void> make_batches(const TensorPlan& plan, TensorRun& run) {
   return file->close(source);
 }
 
+// The library names its own members; the command line has other words for them.
+std::string in_words_of_options(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {", which max_output_side_px sets", ""},
+      {", which max_output_pixels sets", ""},
+      {"accepted without: bilinear", "accepted with it: --interpolation bilinear"},
+      {"mean 0 and stddev 1", "no --mean and no --std"},
+      {"-1, the CPU", "no --device, for the CPU"}};
+  for (const auto& [theirs, ours] : kWords) {
+    if (const auto at = text.find(theirs); at != std::string::npos) {
+      text.replace(at, theirs.size(), ours);
+    }
+  }
+  return text;
+}
+
+std::string option_of(const std::string& member) {
+  constexpr std::pair<std::string_view, std::string_view> kOptions[] = {
+      {"antialias", "no-antialias"},
+      {"kernel", "interpolation"},
+      {"stddev", "std"},
+      {"threads", "jobs"},
+      {"type", "dtype"}};
+  const auto found =
+      std::ranges::find(kOptions, member, [](const auto& pair) { return pair.first; });
+  return "--" + std::string(found == std::end(kOptions) ? member : found->second);
+}
+
+int refuse_options(const Status& error) {
+  const std::string message = in_words_of_options(error.message());
+  if (error.subject().empty()) return refuse(Status(error.code(), message));
+  const std::string option = option_of(error.subject());
+  const bool usage =
+      error.code() == StatusCode::kInvalidInput || error.code() == StatusCode::kTooLarge;
+  if (!usage) return refuse(Status(error.code(), message).about(option));
+  return report_usage("tensor", fmt::format("{}: {}", option, message));
+}
+
 }  // namespace
 
 int run_tensor(const Arguments& arguments) {
   const auto plan = make_tensor_plan(arguments);
   if (!plan) return report_usage("tensor", plan.error());
   auto decoder = TensorDecoder::make(plan->options);
-  if (!decoder) {
-    const Status& error = decoder.error();
-    if (error.code() == StatusCode::kBusy || error.code() == StatusCode::kDeviceLost) {
-      return refuse(error);
-    }
-    const std::string option = error.subject().empty() ? "" : error.subject() + ": ";
-    return report_usage("tensor", Status(error.code(), option + error.message()));
-  }
+  if (!decoder) return refuse_options(decoder.error());
   delete_unfinished_on_signals();
   const auto source = open_inputs(plan->inputs, {});
   if (!source) return refuse(source.error());

@@ -4,6 +4,7 @@
 #include <codec/reference/coefficients.hpp>
 #include <codec/reference/planes.hpp>
 #include <codec/reference/reference_codec.hpp>
+#include <codec/strict_refusal.hpp>
 #include <jpeg/parser.hpp>
 #include <optional>
 #include <thread>
@@ -115,6 +116,9 @@ TEST(ReferenceCodec, TruncatedFileIsDecodedUnlessStrict) {
   const auto refused = decode(cut, strict);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), StatusCode::kInvalidInput);
+  EXPECT_TRUE(refused.error().message().starts_with("truncated: ")) << refused.error().message();
+  EXPECT_TRUE(refused.error().message().ends_with(codec::kStrictNote));
+  EXPECT_TRUE(refused.error().offset());
   EXPECT_TRUE(decode(make_file(64, 64), strict));
 }
 

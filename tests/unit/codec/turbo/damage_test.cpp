@@ -1,6 +1,7 @@
 // The CPU codec on files that end early, and on blocks that hold more than the picture does.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <codec/strict_refusal.hpp>
 #include <codec/turbo/turbo_codec.hpp>
 #include <jpeg/parser.hpp>
 #include <tests/unit/codec/turbo/transcoder.hpp>
@@ -32,6 +33,8 @@ TEST(TurboCodec, StrictRefusesWhatOnlyDecodesWithWarnings) {
   const auto refused = transcoder.run(file, plan, strict);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), StatusCode::kInvalidInput);
+  EXPECT_TRUE(refused.error().message().starts_with("truncated: ")) << refused.error().message();
+  EXPECT_TRUE(refused.error().message().ends_with(codec::kStrictNote));
   const auto lenient = transcoder.run(file, plan);
   ASSERT_TRUE(lenient);
   EXPECT_EQ(lenient->outcome.warnings.size(), 1u);
