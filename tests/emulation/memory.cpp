@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <tests/emulation/memory.hpp>
 #include <tests/emulation/streams.hpp>
@@ -64,11 +65,14 @@ cudaError_t allocate(void** memory, std::size_t bytes, int device) {
   if (device != kHost && allocations().used(device) + bytes > device_bytes()) {
     return note(cudaErrorMemoryAllocation);
   }
-  void* made = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  // Tests let memory for the books run out.
+  std::unique_ptr<void, decltype(&std::free)> made(std::aligned_alloc(kAlignment, whole),
+                                                   &std::free);
   if (made == nullptr) return note(cudaErrorMemoryAllocation);
-  std::memset(made, kGarbage, bytes);
-  (void)know(made, bytes, device);
-  *memory = made;
+  std::memset(made.get(), kGarbage, bytes);
+  (void)know(made.get(), bytes, device);
+  *memory = made.release();
   return cudaSuccess;
 }
 

@@ -4,6 +4,7 @@
 #include <gpu/buffer.hpp>
 #include <gpu/graph_launcher.hpp>
 #include <memory>
+#include <new>
 #include <optional>
 #include <random>
 #include <tests/gpu/gpu.hpp>
@@ -67,6 +68,19 @@ TEST_F(GraphLaunches, WaitForWhatIsInFrontOfThem) {
   fill(2);
   ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(4); }));
   expect_filled(4);
+}
+
+/// Memory that runs out while work is recorded leaves a stream that can be used.
+TEST_F(GraphLaunches, RecordNoLongerWhereWorkThrows) {
+  EXPECT_THROW((void)launcher_.launch(*stream_,
+                                      [&] {
+                                        fill(7);
+                                        throw std::bad_alloc();
+                                      }),
+               std::bad_alloc);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  fill(3);
+  expect_filled(3);
 }
 
 /// What cannot be part of a graph leaves nothing behind: neither work, nor errors, nor a stream

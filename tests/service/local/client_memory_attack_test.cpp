@@ -50,8 +50,7 @@ TEST_F(LocalMemoryAttack, EveryAllocationOfAGroupFails) {
         std::array<EngineRequest, 3> requests;
         for (std::size_t i = 0; i < requests.size(); ++i) {
           const std::array<std::span<const std::uint8_t>, 3> inputs{photo(), large, damaged};
-          requests[i] = {inputs[i], width(20),
-                         [&answers](const Result<Resized>&) { ++answers; }};
+          requests[i] = {inputs[i], width(20), [&answers](const Result<Resized>&) { ++answers; }};
         }
         client.submit(requests);
       },
