@@ -19,7 +19,8 @@ struct ClientKey {
   friend bool operator==(const ClientKey&, const ClientKey&) = default;
 };
 
-/// Counts what is under way: requests, bytes of inputs, pixels of inputs.
+/// Counts what is under way: requests, bytes of inputs and of answers that wait to be read, pixels
+/// of inputs.
 ///
 /// One client may take everything, as long as nobody else is refused for it. Once somebody who
 /// holds less than their share has been refused, whoever holds more than theirs gets nothing new
@@ -125,7 +126,8 @@ class ClientAdmission {
   [[nodiscard]] Verdict retake(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                Clock::time_point now);
   Verdict count(Verdict verdict) noexcept;
-  [[nodiscard]] Verdict judge(const Held& all, const Held& own, bool known, Clock::time_point now);
+  [[nodiscard]] Verdict judge(const Held& all, const Held& own, const Held& mine, bool known,
+                              Clock::time_point now);
   [[nodiscard]] bool beyond_share(const Held& held) const noexcept;
 
   const Bounds bounds_;

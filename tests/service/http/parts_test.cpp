@@ -234,6 +234,26 @@ TEST(HttpAdmissionAttack, NobodyTakesAllWhileOthersWait) {
   EXPECT_EQ(admission.admit(kAnn, 1, 1, sixth, now + std::chrono::seconds(3)), Verdict::kAdmitted);
 }
 
+// Who asks for one picture after the other, and reads none, is never more than one request.
+TEST(HttpAdmissionAttack, AnswersThatNobodyReadsCount) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  std::vector<ClientAdmission::Ticket> anns(20);
+  int admitted = 0;
+  for (auto& ticket : anns) {
+    if (admission.admit(kAnn, 0, 0, ticket, now) != Verdict::kAdmitted) continue;
+    ++admitted;
+    admission.answered(ticket, 300);
+  }
+  EXPECT_EQ(admitted, 4) << "the last one goes beyond the bound, and nothing after it";
+  ClientAdmission::Ticket bobs, more;
+  EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kOverBudget);
+  // What is read is others', as long as Ann has more than her share.
+  anns[0].give_back();
+  EXPECT_EQ(admission.admit(kAnn, 0, 0, more, now), Verdict::kClientShare);
+  EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kAdmitted);
+}
+
 TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {
   ClientAdmission admission({10, 1000, 1000, 50});
   ClientAdmission::Ticket one, two;
