@@ -5,6 +5,7 @@
 #include <cstring>
 #include <service/source/fetch_error.hpp>
 #include <service/source/transfer.hpp>
+#include <utility>
 
 namespace framewire::service::source {
 namespace {
@@ -63,9 +64,11 @@ std::span<const std::uint8_t> as_bytes(const char* data, std::size_t count) noex
 }  // namespace
 
 OriginTransfer::OriginTransfer(const SourceSettings& settings, const Network& network,
-                               Budget& budget, const FetchRequest& request, std::size_t max_bytes)
+                               OriginSockets& sockets, Budget& budget, const FetchRequest& request,
+                               std::size_t max_bytes)
     : settings_(settings),
       network_(network),
+      sockets_(sockets),
       request_(request),
       names_(curl_share_init()),
       easy_(curl_easy_init()),
@@ -135,7 +138,10 @@ bool OriginTransfer::set_options(const SourceUrl& url, std::chrono::milliseconds
       set(CURLOPT_HEADERFUNCTION, &OriginTransfer::on_header) && set(CURLOPT_HEADERDATA, this) &&
       set(CURLOPT_WRITEFUNCTION, &OriginTransfer::on_body) && set(CURLOPT_WRITEDATA, this) &&
       set(CURLOPT_OPENSOCKETFUNCTION, &OriginTransfer::on_socket) &&
-      set(CURLOPT_OPENSOCKETDATA, this);
+      set(CURLOPT_OPENSOCKETDATA, this) &&
+      set(CURLOPT_CLOSESOCKETFUNCTION, &OriginSockets::close) &&
+      set(CURLOPT_CLOSESOCKETDATA, &sockets_) &&
+      set(CURLOPT_PREREQFUNCTION, &OriginTransfer::on_connected) && set(CURLOPT_PREREQDATA, this);
   return request && coding && confined && tls && bounds && callbacks;
 }
 
@@ -145,7 +151,7 @@ Fetched<void> OriginTransfer::prepare(const SourceUrl& url, std::span<const IpAd
   body_.reset();
   meaning_.reset();
   fault_.reset();
-  refused_address_ = false;
+  refused_address_ = dialled_ = spoilt_ = false;
   discarded_ = 0;
   error_text_[0] = '\0';
   if (!easy_ || !names_) return fail_fetch(FetchErrorKind::kBusy, "no handle");
@@ -229,7 +235,23 @@ curl_socket_t OriginTransfer::on_socket(void* self, curlsocktype, curl_sockaddr*
       return CURL_SOCKET_BAD;
     }
   }
-  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  transfer.dialled_ = true;
+  return transfer.sockets_.open(*address);
+}
+
+// Before the request is sent: what waits at a kept connection is no answer to it. Under TLS that
+// may also be a ticket that came late; then a connection more is made than had to be.
+int OriginTransfer::on_connected(void* self, char*, char*, int, int local_port) noexcept {
+  auto& transfer = *static_cast<OriginTransfer*>(self);
+  if (transfer.dialled_ || !transfer.sockets_.is_spoilt(local_port)) return CURL_PREREQFUNC_OK;
+  transfer.spoilt_ = true;
+  return CURL_PREREQFUNC_ABORT;
+}
+
+bool OriginTransfer::connects_anew() noexcept {
+  if (!std::exchange(spoilt_, false)) return false;
+  error_text_[0] = '\0';
+  return set(CURLOPT_FRESH_CONNECT, 1L);
 }
 
 FetchError OriginTransfer::failure(CURLcode code) const {

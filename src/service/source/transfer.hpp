@@ -8,6 +8,7 @@
 #include <service/source/body.hpp>
 #include <service/source/network.hpp>
 #include <service/source/source_url.hpp>
+#include <service/source/origin_sockets.hpp>
 #include <span>
 #include <string>
 #include <variant>
@@ -23,8 +24,9 @@ struct Redirect {
 /// Thread safety: one thread at a time, the one that drives the multi handle.
 class OriginTransfer {
  public:
-  OriginTransfer(const SourceSettings& settings, const Network& network, Budget& budget,
-                 const FetchRequest& request, std::size_t max_bytes);
+  /// @param sockets  of the multi handle, and there as long as that
+  OriginTransfer(const SourceSettings& settings, const Network& network, OriginSockets& sockets,
+                 Budget& budget, const FetchRequest& request, std::size_t max_bytes);
   OriginTransfer(const OriginTransfer&) = delete;
   OriginTransfer& operator=(const OriginTransfer&) = delete;
 
@@ -39,6 +41,9 @@ class OriginTransfer {
                                       std::chrono::milliseconds dial);
   [[nodiscard]] CURL* handle() const noexcept { return easy_.get(); }
   /// After libcurl is done with the request.
+  /// Whether nothing was sent, since the kept connection that libcurl chose was of no more use. If
+  /// so the request is to be done again as it is, on a new one; the handle is in no multi handle.
+  [[nodiscard]] bool connects_anew() noexcept;
   [[nodiscard]] Fetched<std::variant<Original, Redirect>> take_result(CURLcode code);
 
  private:
@@ -57,6 +62,8 @@ class OriginTransfer {
                                void* self) noexcept;
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
   static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address) noexcept;
+  static int on_connected(void* self, char* remote_ip, char* local_ip, int remote_port,
+                          int local_port) noexcept;
 
   [[nodiscard]] bool header(std::string_view line);
   [[nodiscard]] bool body(std::span<const std::uint8_t> bytes) noexcept;
@@ -73,6 +80,7 @@ class OriginTransfer {
   const SourceSettings& settings_;
   const Network& network_;
   const FetchRequest& request_;
+  OriginSockets& sockets_;
   bool conditional_ = false;
   // The names that this handle knows, apart from all others'. Outlives the handle that uses it.
   std::unique_ptr<CURLSH, FreeShare> names_;
@@ -88,5 +96,7 @@ class OriginTransfer {
   bool refused_address_ = false;
   std::size_t discarded_ = 0;
 };
+  bool dialled_ = false;  ///< a connection was made for this request
+  bool spoilt_ = false;   ///< the one that was kept is of no use
 
 }  // namespace framewire::service::source
