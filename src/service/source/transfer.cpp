@@ -118,8 +118,8 @@ bool OriginTransfer::set_options(const SourceUrl& url, std::chrono::milliseconds
                        set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1)) &&
                        set(CURLOPT_HTTP09_ALLOWED, 0L) && set(CURLOPT_FOLLOWLOCATION, 0L) &&
                        set(CURLOPT_SHARE, names_.get());
-  // Has libcurl unpack what an origin compressed, though set_headers() asks it not to.
-  const bool coding = set(CURLOPT_ACCEPT_ENCODING, "gzip");
+  // What an origin compressed, though set_headers() asks it not to, is unpacked here.
+  const bool coding = set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
   // libcurl reads proxies from the environment unless told that there is none.
   const bool confined = set(CURLOPT_PROTOCOLS_STR, https ? "https" : "http") &&
                         set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https") && set(CURLOPT_PROXY, "") &&
@@ -149,6 +149,7 @@ Fetched<void> OriginTransfer::prepare(const SourceUrl& url, std::span<const IpAd
                                       std::chrono::milliseconds dial) {
   head_ = {};
   body_.reset();
+  gunzip_.reset();
   meaning_.reset();
   fault_.reset();
   refused_address_ = dialled_ = spoilt_ = false;
@@ -191,6 +192,7 @@ bool OriginTransfer::header(std::string_view line) {
     // Not waited for unless it is short.
     return head_.status() == 304 || (head_.length() && *head_.length() <= kMaxDiscardedBytes);
   }
+  if (head_.is_gzip()) gunzip_.emplace();
   if (!head_.length() || head_.is_gzip()) return true;
   if (const Body::Fault fault = body_.expect(*head_.length())) {
     fault_ = fetch_error(*fault, fmt::format("{} bytes", *head_.length()));
@@ -208,7 +210,7 @@ bool OriginTransfer::body(std::span<const std::uint8_t> bytes) noexcept {
     discarded_ += bytes.size();
     return discarded_ <= kMaxDiscardedBytes;
   }
-  if (const Body::Fault fault = body_.append(bytes)) {
+  if (const Body::Fault fault = gunzip_ ? gunzip_->append(bytes, body_) : body_.append(bytes)) {
     fault_ = fetch_error(*fault, "while the body came");
     return false;
   }
@@ -266,6 +268,9 @@ Fetched<std::variant<Original, Redirect>> OriginTransfer::original() {
   if (**meaning_ == AnswerHead::Meaning::kNotModified) {
     original.not_modified = true;
     return original;
+  }
+  if (gunzip_ && !gunzip_->ended()) {
+    return fail_fetch(FetchErrorKind::kTruncated, "its gzip does not end");
   }
   auto bytes = body_.take();
   if (!bytes) return fail_fetch(bytes.error());

@@ -6,9 +6,10 @@
 #include <optional>
 #include <service/source/answer_head.hpp>
 #include <service/source/body.hpp>
+#include <service/source/gunzip.hpp>
 #include <service/source/network.hpp>
-#include <service/source/source_url.hpp>
 #include <service/source/origin_sockets.hpp>
+#include <service/source/source_url.hpp>
 #include <span>
 #include <string>
 #include <variant>
@@ -40,10 +41,10 @@ class OriginTransfer {
   [[nodiscard]] Fetched<void> prepare(const SourceUrl& url, std::span<const IpAddress> addresses,
                                       std::chrono::milliseconds dial);
   [[nodiscard]] CURL* handle() const noexcept { return easy_.get(); }
-  /// After libcurl is done with the request.
   /// Whether nothing was sent, since the kept connection that libcurl chose was of no more use. If
   /// so the request is to be done again as it is, on a new one; the handle is in no multi handle.
   [[nodiscard]] bool connects_anew() noexcept;
+  /// After libcurl is done with the request.
   [[nodiscard]] Fetched<std::variant<Original, Redirect>> take_result(CURLcode code);
 
  private:
@@ -61,9 +62,9 @@ class OriginTransfer {
   static std::size_t on_header(char* data, std::size_t size, std::size_t count,
                                void* self) noexcept;
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
-  static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address) noexcept;
   static int on_connected(void* self, char* remote_ip, char* local_ip, int remote_port,
                           int local_port) noexcept;
+  static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address) noexcept;
 
   [[nodiscard]] bool header(std::string_view line);
   [[nodiscard]] bool body(std::span<const std::uint8_t> bytes) noexcept;
@@ -79,8 +80,8 @@ class OriginTransfer {
 
   const SourceSettings& settings_;
   const Network& network_;
-  const FetchRequest& request_;
   OriginSockets& sockets_;
+  const FetchRequest& request_;
   bool conditional_ = false;
   // The names that this handle knows, apart from all others'. Outlives the handle that uses it.
   std::unique_ptr<CURLSH, FreeShare> names_;
@@ -91,12 +92,13 @@ class OriginTransfer {
 
   AnswerHead head_;
   Body body_;
+  std::optional<Gunzip> gunzip_;  ///< where the body is compressed
   std::optional<Fetched<AnswerHead::Meaning>> meaning_;
   std::optional<FetchError> fault_;  ///< why we gave the transfer up
   bool refused_address_ = false;
-  std::size_t discarded_ = 0;
-};
   bool dialled_ = false;  ///< a connection was made for this request
   bool spoilt_ = false;   ///< the one that was kept is of no use
+  std::size_t discarded_ = 0;
+};
 
 }  // namespace framewire::service::source
