@@ -1,5 +1,8 @@
 // Chunked bodies, queries, forms, dates, admission: each by itself.
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <jpeg/gain_map.hpp>
+#include <jpeg/mpf.hpp>
 #include <service/http/admission.hpp>
 #include <service/http/chunked.hpp>
 #include <service/http/frame_size.hpp>
@@ -220,6 +223,64 @@ TEST(HttpAdmissionAttack, NobodyTakesAllWhileOthersWait) {
     admitted += admission.admit(kAnn, 1, 1, ticket, now) == Verdict::kAdmitted;
   }
   EXPECT_EQ(admitted, 10);
+// Segments in front of what a file has: SOI stays first.
+test::Bytes with_segments(const test::Bytes& jpeg, const test::Bytes& segments) {
+  test::Bytes all(jpeg.begin(), jpeg.begin() + 2);
+  all.insert(all.end(), segments.begin(), segments.end());
+  all.insert(all.end(), jpeg.begin() + 2, jpeg.end());
+  return all;
+}
+
+test::Bytes segment(std::uint8_t code, std::span<const std::uint8_t> payload) {
+  const auto bytes = static_cast<std::uint16_t>(payload.size() + 2);
+  test::Bytes made{0xFF, code, static_cast<std::uint8_t>(bytes >> 8),
+                   static_cast<std::uint8_t>(bytes & 0xFF)};
+  made.insert(made.end(), payload.begin(), payload.end());
+  return made;
+}
+
+TEST(HttpFrameSizeAttack, WhatIsHiddenCountsAsTheMostThereMayBe) {
+  constexpr std::uint64_t kLimit = 1'000'000;
+  const auto jpeg = test::make_jpeg(64, 48);
+  EXPECT_EQ(count_pixels_to_decode(jpeg, kLimit), 64u * 48u);
+  EXPECT_EQ(count_pixels_to_decode(jpeg, 1000), 0u) << "refused by its frame header";
+  test::Bytes comments;
+  for (int i = 0; i < 5000; ++i) {
+    const auto one = segment(0xFE, {});
+    comments.insert(comments.end(), one.begin(), one.end());
+  }
+  EXPECT_EQ(count_pixels_to_decode(with_segments(jpeg, comments), kLimit), kLimit);
+  // The height is told behind the scan (DNL).
+  auto later = jpeg;
+  const auto frame =
+      std::search(later.begin(), later.end(), std::begin("\xFF\xC0"), std::begin("\xFF\xC0") + 2,
+                  [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
+  ASSERT_NE(frame, later.end());
+  frame[5] = frame[6] = 0;
+  EXPECT_EQ(count_pixels_to_decode(later, kLimit), kLimit);
+}
+
+TEST(HttpFrameSizeAttack, GainMapsCount) {
+  const auto id = jpeg::kIsoGainMapId;
+  const std::span<const std::uint8_t> iso(reinterpret_cast<const std::uint8_t*>(id.data()),
+                                          id.size());
+  const auto map = with_segments(test::make_jpeg(800, 600), segment(0xE2, iso));
+  const auto plain = test::make_jpeg(64, 48);
+  // Its index goes into the head: where it lies follows from the bytes before it.
+  const std::size_t index_at = 2 + 4 + id.size() + 4;
+  const std::size_t index_bytes = jpeg::make_mpf(index_at, 0, 0).size();
+  const std::size_t primary = plain.size() + 4 + id.size() + 4 + index_bytes;
+  auto head = segment(0xE2, iso);
+  const auto index = segment(0xE2, jpeg::make_mpf(index_at, primary, map.size()));
+  head.insert(head.end(), index.begin(), index.end());
+  auto file = with_segments(plain, head);
+  ASSERT_EQ(file.size(), primary);
+  EXPECT_EQ(count_pixels_to_decode(file, 1'000'000), 64u * 48u);
+  file.insert(file.end(), map.begin(), map.end());
+  EXPECT_EQ(count_pixels_to_decode(file, 1'000'000), 64u * 48u + 800u * 600u);
+  EXPECT_EQ(count_pixels_to_decode(file, 100'000), 64u * 48u) << "a map that is refused";
+}
+
   ClientAdmission::Ticket bobs;
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kQueueFull);
   // From now on what Ann gives back goes to others, until she has her share.
