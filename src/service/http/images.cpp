@@ -80,9 +80,9 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
   wanted.as_it_is = raw || url::skips_processing(request->options);
   wanted.source_url = request->source_url;
   // The recipe is costly, and few that are refused need it.
-  if (settings.etag && !exchange.head.get("if-none-match").empty()) {
+  if (settings.etag && exchange.head.has("if-none-match")) {
     wanted.recipe = recipe_of(wanted, settings, raw);
-    wanted.if_none_match = source_etag_of(wanted.recipe, exchange.head.get("if-none-match"));
+    wanted.if_none_match = source_etag_of(wanted.recipe, exchange.head.joined("if-none-match"));
   }
   exchange.image = std::move(*request);
   return std::nullopt;
@@ -94,7 +94,7 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
   if (auto refused = interpret(*exchange, *wanted)) return refused;
   wanted->snapshot = exchange->snapshot;
   const bool dated =
-      exchange->snapshot->settings.last_modified && exchange->head.get("if-none-match").empty();
+      exchange->snapshot->settings.last_modified && !exchange->head.has("if-none-match");
   const Text since = dated ? exchange->head.get("if-modified-since") : Text();
   // What shapes the bytes, what is asked of the origin, and what may be asked.
   wanted->if_modified_since = since;
