@@ -190,6 +190,27 @@ TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
   }
 }
 
+  // C1, a line separator, an override and an isolate of direction; what is text stays.
+  EXPECT_EQ(json_escaped("\xC2\x9B"
+                         "2J\xE2\x80\xA8\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\x93"),
+            "\\u009b"
+            "2J\\u2028\\u202e\\u2066\xE2\x80\x93");
+}
+
+TEST(HttpPace, TimeIsForBytesThatMove) {
+  using namespace std::chrono_literals;
+  Pace pace;
+  const Pace::Clock::time_point begun{};
+  pace.begin(begun, 10s);
+  EXPECT_FALSE(pace.is_late(0, begun + 9s));
+  EXPECT_TRUE(pace.is_late(0, begun + 10s));
+  // One second for what comes in one, at the least pace.
+  EXPECT_FALSE(pace.is_late(kMinBytesPerSecond, begun + 10s));
+  EXPECT_EQ(pace.deadline(), begun + 11s);
+  EXPECT_TRUE(pace.is_late(1, begun + 12s)) << "a byte is little time";
+  // What comes fast is no reason to wait for long.
+  EXPECT_FALSE(pace.is_late(~std::uint64_t{0}, begun + 12s));
+  EXPECT_EQ(pace.deadline(), begun + 22s);
 using Verdict = ClientAdmission::Verdict;
 constexpr ClientKey kAnn{1};
 constexpr ClientKey kBob{2};
