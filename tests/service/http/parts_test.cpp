@@ -135,6 +135,17 @@ TEST(HttpForm, NamesItsBoundary) {
 }
 
 TEST(HttpFormAttack, EveryCutOfAFormIsRefused) {
+// Runs of what a boundary begins with, and boundaries that are almost there.
+TEST(HttpFormAttack, AlmostBoundariesArePartOfTheFile) {
+  std::string file;
+  for (int i = 0; i < 1000; ++i) file += "\r\r\n-\r\n--\r\n--boundar\r";
+  const std::string body = "--boundary\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n" +
+                           file + "\r\n--boundary--";
+  const auto form = parse_form(bytes_of(body), "boundary");
+  ASSERT_TRUE(form);
+  EXPECT_EQ(std::string(form->file.begin(), form->file.end()), file);
+}
+
   const std::string body =
       "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nx\r\n"
       "--b\r\nContent-Disposition: form-data; name=\"size\"\r\n\r\n10x\r\n--b--";
