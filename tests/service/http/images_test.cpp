@@ -5,6 +5,7 @@
 #include <service/http/etag.hpp>
 #include <set>
 #include <tests/service/http/image_server.hpp>
+#include <tests/service/http/other_address.hpp>
 #include <tests/service/support/temporary_folder.hpp>
 #include <thread>
 
@@ -218,6 +219,39 @@ TEST(HttpImages, EqualRequestsShareOneComputation) {
   EXPECT_EQ(images.ask(spellings[2])->field("content-disposition"),
             "inline; filename=\"other.jpg\"");
   EXPECT_EQ(fetches, 2);
+}
+
+// Whoever asked first has more than its share while others wait. Who joined it has not.
+TEST(HttpImagesAttack, NobodyIsRefusedForAnothersShare) {
+  const std::string jpeg = text_of(make_jpeg(400, 300));
+  std::atomic<bool> go = false;
+  ServiceSettings settings = loopback();
+  settings.bytes_under_way = 100'000'000;
+  const ImageServer images(scripted::answering([&](const std::string&) {
+                             while (!go) std::this_thread::sleep_for(5ms);
+                             return scripted::ok(jpeg);
+                           }),
+                           settings);
+  TestClient first(images.server->endpoint());
+  ASSERT_TRUE(first.send(get(kImageTarget)));
+  ASSERT_TRUE(within_a_minute([&] { return are_under_way(images, 1); }));
+  const OtherAddress second(images.server->endpoint());
+  ASSERT_TRUE(second.send(get(kImageTarget)));
+  ASSERT_TRUE(within_a_minute([&] { return are_under_way(images, 2); }));
+  ClientAdmission& admission = images.server->server().admission();
+  const ClientKey greedy{std::uint64_t{1} << 32 | 0x7F000001};
+  ClientAdmission::Ticket held;
+  ClientAdmission::Ticket refused;
+  ASSERT_EQ(admission.admit(greedy, 90'000'000, 0, held), ClientAdmission::Verdict::kAdmitted);
+  // As if it had just happened, however long what follows takes.
+  ASSERT_EQ(admission.admit(ClientKey{3}, 20'000'000, 0, refused,
+                            ClientAdmission::Clock::now() + std::chrono::hours(1)),
+            ClientAdmission::Verdict::kOverBudget);
+  go = true;
+  EXPECT_EQ(first.receive()->status, 429);
+  EXPECT_EQ(second.status(), 200);
+  held.give_back();
+  EXPECT_TRUE(images.server->idle());
 }
 
 TEST(HttpImages, SignaturesGoBeforeAllElse) {

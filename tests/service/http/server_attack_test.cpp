@@ -1,13 +1,9 @@
 // What clients that mean harm, or break down, do to the server.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <list>
-#include <service/http/endpoint.hpp>
 #include <tests/service/http/client.hpp>
+#include <tests/service/http/other_address.hpp>
+#include <tests/service/support/temporary_folder.hpp>
 #include <thread>
 
 namespace framewire::service::http::test {
@@ -236,39 +232,6 @@ TEST(HttpServerAttack, MoreConnectionsThanTheBound) {
   EXPECT_TRUE(idle.front().closed_within(9s));
   EXPECT_TRUE(within_a_minute([&] { return server.server().state().connections <= 8; }));
 }
-
-// A connection from another address of this machine's.
-class OtherAddress {
- public:
-  explicit OtherAddress(const std::string& endpoint) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in own{};
-    own.sin_family = AF_INET;
-    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-    sockaddr_in to = own;
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    to.sin_port = htons(parse_endpoint(endpoint)->port);
-    connected_ = ::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 &&
-                 ::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
-  }
-  ~OtherAddress() { ::close(fd_); }
-  OtherAddress(const OtherAddress&) = delete;
-  OtherAddress& operator=(const OtherAddress&) = delete;
-
-  [[nodiscard]] bool answers() const {
-    const std::string request = get("/livez");
-    if (!connected_ || ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return false;
-    char bytes[4096];
-    pollfd ready{fd_, POLLIN, 0};
-    if (::poll(&ready, 1, 10'000) != 1) return false;
-    const auto got = ::recv(fd_, bytes, sizeof bytes, 0);
-    return got > 0 &&
-           std::string_view(bytes, static_cast<std::size_t>(got)).starts_with("HTTP/1.1 200");
-  }
-
- private:
-  int fd_;
-  bool connected_ = false;
-};
 
 TEST(HttpServerAttack, OneAddressDisplacesItsOwnConnections) {
   ServiceSettings settings = loopback();
