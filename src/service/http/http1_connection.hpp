@@ -1,6 +1,7 @@
 // A client's connection that speaks HTTP/1.1: reads requests one after the other, answers in order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <service/http/connection.hpp>
@@ -13,8 +14,8 @@
 namespace framewire::service::http {
 
 /// One request is under way at a time; what a client sends meanwhile waits in a buffer of bounded
-/// size, then in the socket. A read is always under way while a request is worked on, so that a
-/// client that vanishes is noticed.
+/// size, then in the socket. While a request is worked on a read is under way, so that a client
+/// that vanishes is noticed; with the buffer full the socket is looked at now and then.
 class Http1Connection final : public Connection, private Carrier {
  public:
   Http1Connection(IoThread& io, SocketStream stream, Peer peer);
@@ -30,8 +31,8 @@ class Http1Connection final : public Connection, private Carrier {
     return state_ == State::kHead || state_ == State::kHandshake;
   }
   [[nodiscard]] Clock::time_point deadline() const noexcept override {
-    return state_ == State::kRequest || state_ == State::kWriting ? request_->deadline()
-                                                                  : deadline_;
+    if (state_ == State::kRequest) return std::min(request_->deadline(), next_look_);
+    return state_ == State::kWriting ? request_->deadline() : deadline_;
   }
 
  private:
@@ -54,6 +55,7 @@ class Http1Connection final : public Connection, private Carrier {
   void read_more();
   void on_read(const boost::system::error_code& error, std::size_t bytes);
   void on_input_end(const boost::system::error_code& error);
+  void look_for_end(Clock::time_point now);
   void look_for_head();
   void begin_request(std::size_t head_bytes);
   [[nodiscard]] HttpRequest& make_request();
@@ -87,6 +89,7 @@ class Http1Connection final : public Connection, private Carrier {
   Clock::time_point deadline_{};  ///< while no request is under way
   std::optional<HttpRequest> request_;
   std::string response_head_;
+  Clock::time_point next_look_ = Clock::time_point::max();  ///< for a client that has gone
 };
 
 }  // namespace framewire::service::http

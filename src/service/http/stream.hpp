@@ -1,6 +1,8 @@
 // A client's socket, plain or under TLS, with the same operations.
 #pragma once
 
+#include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <array>
@@ -105,6 +107,12 @@ class SocketStream {
       tls_->detach();
     }
     boost::system::error_code ignored;
+  /// Whether the other end sends nothing more: known even where bytes have come that nobody reads.
+  [[nodiscard]] bool input_has_ended() noexcept {
+    pollfd state{socket_.native_handle(), POLLRDHUP, 0};
+    return ::poll(&state, 1, 0) > 0;
+  }
+
     socket_.close(ignored);
   }
 

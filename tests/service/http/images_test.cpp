@@ -254,6 +254,28 @@ TEST(HttpImagesAttack, NobodyIsRefusedForAnothersShare) {
   EXPECT_TRUE(images.server->idle());
 }
 
+// What it has sent behind its request fills the buffer, so that its end is not read.
+TEST(HttpImagesAttack, WhoVanishesBehindWhatItSentIsNoticed) {
+  ServiceSettings settings = loopback();
+  settings.request_timeout_ms = 300'000;
+  settings.source.download_timeout = std::chrono::minutes(5);
+  const ImageServer images(
+      [&](scripted::Connection& connection) {
+        (void)connection.read_head();
+        connection.stall(300'000);
+      },
+      settings);
+  {
+    TestClient client(images.server->endpoint());
+    std::string request = get(kImageTarget);
+    for (int i = 0; i < 300; ++i) request += get("/livez");
+    ASSERT_TRUE(client.send(request));
+    ASSERT_TRUE(within_a_minute([&] { return are_under_way(images, 1); }));
+  }
+  EXPECT_TRUE(images.server->idle());
+  EXPECT_NE(images.server->log().find("\"status\":499"), std::string::npos);
+}
+
 TEST(HttpImages, SignaturesGoBeforeAllElse) {
   ServiceSettings settings = loopback();
   settings.url.keys = {"943b421c9eb07c830af81030552c86009268de4e532ba2ee2eab8247c6da0881"};
