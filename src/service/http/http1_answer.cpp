@@ -28,9 +28,15 @@ void Http1Connection::send_answer() {
       response, {io_.date(), exchange.id, exchange.head.keep_alive, exchange.head.minor_version});
   const auto body = request_->body_to_send();
   state_ = State::kWriting;
+  delivered_bytes_ = stream_.delivered_bytes();
   stream_.async_write(
       response_head_, {reinterpret_cast<const char*>(body.data()), body.size()},
       guarded([this](const boost::system::error_code& error, std::size_t) { on_written(error); }));
+}
+
+bool Http1Connection::is_unread(Clock::time_point now) noexcept {
+  const std::uint64_t delivered = stream_.delivered_bytes();
+  return request_->is_unread(delivered - std::exchange(delivered_bytes_, delivered), now);
 }
 
 void Http1Connection::on_written(const boost::system::error_code& error) {

@@ -175,6 +175,7 @@ void Http1Connection::tick(Clock::time_point now) {
       }
       return;
     case State::kWriting:
+      if (!is_unread(now)) return;
       request_->log(Code::kClientGone, 0, "the answer was not read");
       close();
       return;

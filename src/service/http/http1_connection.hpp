@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <service/http/connection.hpp>
 #include <service/http/input_buffer.hpp>
@@ -54,8 +55,8 @@ class Http1Connection final : public Connection, private Carrier {
   void expect_first_request();
   void read_more();
   void on_read(const boost::system::error_code& error, std::size_t bytes);
-  void on_input_end(const boost::system::error_code& error);
   void look_for_end(Clock::time_point now);
+  void on_input_end(const boost::system::error_code& error);
   void look_for_head();
   void begin_request(std::size_t head_bytes);
   [[nodiscard]] HttpRequest& make_request();
@@ -74,6 +75,7 @@ class Http1Connection final : public Connection, private Carrier {
   // Answering: http1_answer.cpp.
   void expect_answer() override { read_more(); }
   void send_answer() override;
+  [[nodiscard]] bool is_unread(Clock::time_point now) noexcept;
   void on_written(const boost::system::error_code& error);
   void next_request();
   void linger();
@@ -87,9 +89,10 @@ class Http1Connection final : public Connection, private Carrier {
   bool head_begun_ = false;       ///< the deadline is that of a head, not of an idle connection
   bool relocating_ = false;       ///< the read under way was cancelled to change the body's memory
   Clock::time_point deadline_{};  ///< while no request is under way
+  Clock::time_point next_look_ = Clock::time_point::max();  ///< for a client that has gone
   std::optional<HttpRequest> request_;
   std::string response_head_;
-  Clock::time_point next_look_ = Clock::time_point::max();  ///< for a client that has gone
+  std::uint64_t delivered_bytes_ = 0;  ///< as the stream said when the answer's time was looked at
 };
 
 }  // namespace framewire::service::http

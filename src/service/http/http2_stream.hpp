@@ -7,6 +7,7 @@
 #include <list>
 #include <optional>
 #include <service/http/http2_head.hpp>
+#include <service/http/pace.hpp>
 #include <service/http/request.hpp>
 #include <span>
 #include <string_view>
@@ -71,6 +72,7 @@ class Http2Stream final : private Carrier {
   void send_answer() override;
   void grant_window();
   void continue_client();
+  [[nodiscard]] bool is_unread(Clock::time_point now) noexcept;
   [[nodiscard]] bool in_state(HttpRequest::State state) const noexcept {
     return request_ && request_->state() == state;
   }
@@ -86,7 +88,9 @@ class Http2Stream final : private Carrier {
   bool sent_whole_ = false;
   bool was_unread_ = false;  ///< for so long that it was given up
   std::span<const std::uint8_t> unsent_;
-  Clock::time_point answer_deadline_{};
+  Pace pace_;                          ///< of the answer
+  std::size_t paced_unsent_ = 0;       ///< of it, when pace_ was asked last
+  std::uint64_t paced_delivered_ = 0;  ///< of the connection, then
 };
 
 }  // namespace framewire::service::http

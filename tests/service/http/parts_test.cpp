@@ -7,6 +7,7 @@
 #include <service/http/chunked.hpp>
 #include <service/http/frame_size.hpp>
 #include <service/http/multipart.hpp>
+#include <service/http/pace.hpp>
 #include <service/http/query.hpp>
 #include <service/http/response.hpp>
 #include <tests/service/http/client.hpp>
@@ -134,7 +135,6 @@ TEST(HttpForm, NamesItsBoundary) {
   EXPECT_EQ(form_boundary("multipart/form-data; boundary=\"a\nb\""), "");
 }
 
-TEST(HttpFormAttack, EveryCutOfAFormIsRefused) {
 // Runs of what a boundary begins with, and boundaries that are almost there.
 TEST(HttpFormAttack, AlmostBoundariesArePartOfTheFile) {
   std::string file;
@@ -146,6 +146,7 @@ TEST(HttpFormAttack, AlmostBoundariesArePartOfTheFile) {
   EXPECT_EQ(std::string(form->file.begin(), form->file.end()), file);
 }
 
+TEST(HttpFormAttack, EveryCutOfAFormIsRefused) {
   const std::string body =
       "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nx\r\n"
       "--b\r\nContent-Disposition: form-data; name=\"size\"\r\n\r\n10x\r\n--b--";
@@ -189,18 +190,6 @@ TEST(HttpResponseAttack, NoValueBeginsALine) {
   response.add_field("X", "a\r\nSet-Cookie: b\n\x7F");
   EXPECT_EQ(response.fields, "X: a__Set-Cookie: b__\r\n");
   EXPECT_EQ(json_escaped("a\"\\\n\xFF\xC3\xA4"), "a\\\"\\\\\\u000a\xEF\xBF\xBD\xC3\xA4");
-}
-
-TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
-  const auto jpeg = test::make_jpeg(64, 48);
-  EXPECT_EQ(count_frame_pixels(jpeg), 64u * 48u);
-  EXPECT_EQ(count_frame_pixels({}), 0u);
-  for (std::size_t cut = 0; cut < jpeg.size(); ++cut) {
-    const auto pixels = count_frame_pixels(std::span(jpeg).first(cut));
-    EXPECT_TRUE(pixels == 0 || pixels == 64u * 48u) << cut;
-  }
-}
-
   // C1, a line separator, an override and an isolate of direction; what is text stays.
   EXPECT_EQ(json_escaped("\xC2\x9B"
                          "2J\xE2\x80\xA8\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\x93"),
@@ -222,39 +211,18 @@ TEST(HttpPace, TimeIsForBytesThatMove) {
   // What comes fast is no reason to wait for long.
   EXPECT_FALSE(pace.is_late(~std::uint64_t{0}, begun + 12s));
   EXPECT_EQ(pace.deadline(), begun + 22s);
-using Verdict = ClientAdmission::Verdict;
-constexpr ClientKey kAnn{1};
-constexpr ClientKey kBob{2};
-
-TEST(HttpAdmission, BoundsRequestsBytesAndPixels) {
-  ClientAdmission admission({3, 1000, 500, 100});
-  ClientAdmission::Ticket a, b, c, d;
-  EXPECT_EQ(admission.admit(kAnn, 600, 100, a), Verdict::kAdmitted);
-  EXPECT_EQ(admission.admit(kBob, 600, 100, b), Verdict::kOverBudget);
-  EXPECT_EQ(admission.admit(kBob, 100, 500, b), Verdict::kOverBudget);
-  EXPECT_EQ(admission.admit(kBob, 100, 100, b), Verdict::kAdmitted);
-  EXPECT_EQ(admission.change(b, 500, 100), Verdict::kOverBudget);
-  EXPECT_EQ(admission.change(b, 400, 400), Verdict::kAdmitted);
-  EXPECT_EQ(admission.admit(kBob, 0, 0, c), Verdict::kAdmitted);
-  EXPECT_EQ(admission.admit(kBob, 0, 0, d), Verdict::kQueueFull);
-  admission.answered(b, 50);
-  EXPECT_EQ(admission.usage().bytes, 650u);
-  EXPECT_EQ(admission.usage().requests, 2u);
-  for (auto* ticket : {&a, &b, &c}) ticket->give_back();
-  const auto usage = admission.usage();
-  EXPECT_EQ(usage.requests + usage.bytes + usage.pixels + usage.clients, 0u);
 }
 
-TEST(HttpAdmissionAttack, NobodyTakesAllWhileOthersWait) {
-  ClientAdmission admission({10, 1000, 1000, 50});
-  const auto now = ClientAdmission::Clock::now();
-  std::vector<ClientAdmission::Ticket> anns(20);
-  int admitted = 0;
-  // Alone Ann may take everything.
-  for (auto& ticket : anns) {
-    admitted += admission.admit(kAnn, 1, 1, ticket, now) == Verdict::kAdmitted;
+TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
+  const auto jpeg = test::make_jpeg(64, 48);
+  EXPECT_EQ(count_frame_pixels(jpeg), 64u * 48u);
+  EXPECT_EQ(count_frame_pixels({}), 0u);
+  for (std::size_t cut = 0; cut < jpeg.size(); ++cut) {
+    const auto pixels = count_frame_pixels(std::span(jpeg).first(cut));
+    EXPECT_TRUE(pixels == 0 || pixels == 64u * 48u) << cut;
   }
-  EXPECT_EQ(admitted, 10);
+}
+
 // Segments in front of what a file has: SOI stays first.
 test::Bytes with_segments(const test::Bytes& jpeg, const test::Bytes& segments) {
   test::Bytes all(jpeg.begin(), jpeg.begin() + 2);
@@ -313,6 +281,39 @@ TEST(HttpFrameSizeAttack, GainMapsCount) {
   EXPECT_EQ(count_pixels_to_decode(file, 100'000), 64u * 48u) << "a map that is refused";
 }
 
+using Verdict = ClientAdmission::Verdict;
+constexpr ClientKey kAnn{1};
+constexpr ClientKey kBob{2};
+
+TEST(HttpAdmission, BoundsRequestsBytesAndPixels) {
+  ClientAdmission admission({3, 1000, 500, 100});
+  ClientAdmission::Ticket a, b, c, d;
+  EXPECT_EQ(admission.admit(kAnn, 600, 100, a), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit(kBob, 600, 100, b), Verdict::kOverBudget);
+  EXPECT_EQ(admission.admit(kBob, 100, 500, b), Verdict::kOverBudget);
+  EXPECT_EQ(admission.admit(kBob, 100, 100, b), Verdict::kAdmitted);
+  EXPECT_EQ(admission.change(b, 500, 100), Verdict::kOverBudget);
+  EXPECT_EQ(admission.change(b, 400, 400), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit(kBob, 0, 0, c), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit(kBob, 0, 0, d), Verdict::kQueueFull);
+  admission.answered(b, 50);
+  EXPECT_EQ(admission.usage().bytes, 650u);
+  EXPECT_EQ(admission.usage().requests, 2u);
+  for (auto* ticket : {&a, &b, &c}) ticket->give_back();
+  const auto usage = admission.usage();
+  EXPECT_EQ(usage.requests + usage.bytes + usage.pixels + usage.clients, 0u);
+}
+
+TEST(HttpAdmissionAttack, NobodyTakesAllWhileOthersWait) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  std::vector<ClientAdmission::Ticket> anns(20);
+  int admitted = 0;
+  // Alone Ann may take everything.
+  for (auto& ticket : anns) {
+    admitted += admission.admit(kAnn, 1, 1, ticket, now) == Verdict::kAdmitted;
+  }
+  EXPECT_EQ(admitted, 10);
   ClientAdmission::Ticket bobs;
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kQueueFull);
   // From now on what Ann gives back goes to others, until she has her share.

@@ -39,6 +39,48 @@ TEST(HttpServerAttack, SlowBodiesAreCutOff) {
   EXPECT_TRUE(server.idle());
 }
 
+// Time is for bytes that come, not for those that are announced.
+TEST(HttpServerAttack, LongBodiesThatStopAreCutOff) {
+  TestServer server(impatient());
+  const std::string head =
+      "POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 60000000\r\n\r\n";
+  for (const std::size_t sent : {0u, 10'000u}) {
+    TestClient client(server.endpoint());
+    ASSERT_TRUE(client.send(head + std::string(sent, 'x')));
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer) << sent;
+    EXPECT_EQ(answer->status, 408) << sent;
+  }
+  EXPECT_TRUE(server.idle());
+}
+
+TEST(HttpServerAttack, LongAnswersThatAreNotReadEnd) {
+  const service::test::TemporaryFolder folder;
+  folder.write("large", std::string(60'000'000, 'x'));
+  ServiceSettings settings = impatient();
+  settings.source.root = folder.path().string();
+  settings.allow_raw = true;
+  TestServer server(settings);
+  TestClient client(server.endpoint());
+  ASSERT_TRUE(client.send(get("/unsafe/raw:1/plain/large")));
+  EXPECT_TRUE(within_a_minute(
+      [&] { return server.log().find("the answer was not read") != std::string::npos; }));
+  EXPECT_TRUE(server.idle());
+}
+
+// A length is no picture: what may come of it is judged, and not kept from others.
+TEST(HttpServerAttack, LengthsTakeNoPixelsFromOthers) {
+  ServiceSettings settings = loopback();
+  settings.pixels_under_way = 1'000'000;
+  TestServer server(settings);
+  TestClient holding(server.endpoint());
+  ASSERT_TRUE(
+      holding.send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"));
+  ASSERT_TRUE(within_a_minute([&] { return server.server().state().bytes != 0; }));
+  TestClient client(server.endpoint());
+  EXPECT_EQ(client.ask(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16))))->status, 200);
+}
+
 TEST(HttpServerAttack, IdleConnectionsEnd) {
   TestServer server(impatient());
   TestClient silent(server.endpoint());
