@@ -244,8 +244,8 @@ Result<std::unique_ptr<Server>> Server::start(const ServiceSettings& settings,
         }
       }
     }
-    if (auto listening = listen_for_metrics(settings, inherited, *parts->ios.front(), names,
-                                            parts->bound_paths);
+    if (auto listening =
+            listen_for_metrics(settings, inherited, *parts->ios.front(), names, parts->bound_paths);
         !listening) {
       return fail(listening.error());
     }
