@@ -47,6 +47,18 @@ void ClientAdmission::answered(Ticket& ticket, std::uint64_t bytes) noexcept {
   ticket.pixels_ = 0;
 }
 
+bool ClientAdmission::contended(Clock::time_point now) const {
+  const std::lock_guard lock(mutex_);
+  return now < contended_until_;
+}
+
+bool ClientAdmission::gives_way(ClientKey client, Clock::time_point now) const {
+  const std::lock_guard lock(mutex_);
+  if (client.key == 0 || now >= contended_until_) return false;
+  const auto held = clients_.find(client);
+  return held != clients_.end() && beyond_share(held->second);
+}
+
 bool ClientAdmission::beyond_share(const Held& held) const noexcept {
   // Divided first, so that no product overflows; a share is never less than one request.
   const auto share = [&](std::uint64_t bound) {

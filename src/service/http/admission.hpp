@@ -24,8 +24,8 @@ struct ClientKey {
 ///
 /// One client may take everything, as long as nobody else is refused for it. Once somebody who
 /// holds less than their share has been refused, whoever holds more than theirs gets nothing new
-/// for two seconds. Thread safety: all members from any thread; a lock is held for well below a
-/// microsecond.
+/// for two seconds, and gives way with what moves slowest. Thread safety: all members from any
+/// thread; a lock is held for well below a microsecond.
 class ClientAdmission {
  public:
   using Clock = std::chrono::steady_clock;
@@ -81,6 +81,11 @@ class ClientAdmission {
   /// budget: among many who wait none would ever be alone.
   [[nodiscard]] Verdict change_or_wait(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                        Clock::time_point now = Clock::now());
+
+  /// Whether others are refused, and the client has more than its share: it gives way then.
+  [[nodiscard]] bool gives_way(ClientKey client, Clock::time_point now = Clock::now()) const;
+  /// Whether anybody does.
+  [[nodiscard]] bool contended(Clock::time_point now = Clock::now()) const;
 
   /// The work is done: the ticket keeps only the bytes of the answer, until those are sent.
   void answered(Ticket& ticket, std::uint64_t bytes) noexcept;

@@ -26,6 +26,8 @@ class Http1Connection final : public Connection, private Carrier {
   void answer(Exchange& exchange, Response response) override;
   void fail(Exchange& exchange) noexcept override;
   void drain() override;
+  [[nodiscard]] std::optional<double> slowest(Clock::time_point now) noexcept override;
+  void give_way(Clock::time_point now) override;
   void close() noexcept override;
 
   [[nodiscard]] bool between_requests() const noexcept override {
@@ -92,7 +94,8 @@ class Http1Connection final : public Connection, private Carrier {
   Clock::time_point next_look_ = Clock::time_point::max();  ///< for a client that has gone
   std::optional<HttpRequest> request_;
   std::string response_head_;
-  std::uint64_t delivered_bytes_ = 0;  ///< as the stream said when the answer's time was looked at
+  std::uint64_t delivered_before_ = 0;  ///< when the answer began
+  std::uint64_t delivered_bytes_ = 0;   ///< as the stream said when the answer's time was looked at
 };
 
 }  // namespace framewire::service::http

@@ -213,6 +213,22 @@ void Http2Stream::tick(Clock::time_point now) noexcept {
   }
 }
 
+std::optional<double> Http2Stream::pace(Clock::time_point now) const noexcept {
+  if (!request_ || sent_whole_ || was_unread_) return std::nullopt;
+  if (!submitted_) return request_->body_pace(now);
+  return bytes_per_second(request_->body_to_send().size() - unsent_.size(),
+                          request_->exchange().responded, now);
+}
+
+void Http2Stream::give_way() noexcept {
+  if (!submitted_) {
+    guarded([&] { request_->give_way(); });
+  } else {
+    was_unread_ = true;
+    reset(NGHTTP2_CANCEL);
+  }
+}
+
 // Where the client would take more of this answer, it waits behind others', and what goes out of
 // those is time for this one. Where the client has closed the window only this one's own counts.
 bool Http2Stream::is_unread(Clock::time_point now) noexcept {

@@ -4,11 +4,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace framewire::service::http {
 
 /// Whoever reads or writes more slowly than this for long is cut off.
 inline constexpr std::uint64_t kMinBytesPerSecond = 128u << 10;
+
+/// How fast bytes have moved. @return nothing in the first second: by then nobody can tell
+[[nodiscard]] inline std::optional<double> bytes_per_second(
+    std::uint64_t moved_bytes, std::chrono::steady_clock::time_point begun,
+    std::chrono::steady_clock::time_point now) noexcept {
+  const std::chrono::duration<double> time = now - begun;
+  if (time < std::chrono::seconds(1)) return std::nullopt;
+  return static_cast<double>(moved_bytes) / time.count();
+}
 
 /// The time that is left for a body to come, or for an answer to be read. Bytes that move bring
 /// more of it, and bytes that are only announced bring none: whoever stops is given up after the

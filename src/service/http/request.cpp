@@ -190,6 +190,18 @@ void HttpRequest::tick(Clock::time_point now) {
   }
 }
 
+std::optional<double> HttpRequest::body_pace(Clock::time_point now) const noexcept {
+  if (state_ != State::kBody) return std::nullopt;
+  return bytes_per_second(exchange_->body.filled_bytes, exchange_->begun, now);
+}
+
+void HttpRequest::give_way() {
+  Response response =
+      refuse_admission(exchange_->error_form, ClientAdmission::Verdict::kClientShare);
+  response.close = true;
+  respond(std::move(response));
+}
+
 bool HttpRequest::is_unread(std::uint64_t read_bytes, Clock::time_point now) noexcept {
   const bool late = pace_.is_late(read_bytes, now);
   deadline_ = pace_.deadline();
@@ -200,6 +212,10 @@ void HttpRequest::give_up(Code logged, std::string_view message) {
   exchange_->answered = true;
   exchange_->stop.request_stop();
   log(logged, 0, message);
+}
+
+void HttpRequest::sent() noexcept {
+  if (!exchange_->body_in_use) exchange_->ticket.give_back();
 }
 
 void HttpRequest::abandon() noexcept {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <service/http/connection.hpp>
 #include <service/http/exchange.hpp>
 #include <service/http/head.hpp>
@@ -85,11 +86,18 @@ class HttpRequest {
   void respond_busy();
   /// Looks at the time of a body or of the work. @see deadline()
   void tick(Clock::time_point now);
+  /// How fast the body comes, in kBody. @see bytes_per_second()
+  [[nodiscard]] std::optional<double> body_pace(Clock::time_point now) const noexcept;
+  /// Answers 429: others need the room more.
+  void give_way();
   /// Looks at the time of an answer that is being sent.
   /// @param read_bytes  by the client, since the last call
   [[nodiscard]] bool is_unread(std::uint64_t read_bytes, Clock::time_point now) noexcept;
   /// The client is gone: nobody waits for an answer any more. Logs that.
   void give_up(Code logged, std::string_view message = {});
+  /// The answer has gone out. What still holds the exchange, as a read of its body that was under
+  /// way does, keeps no room from others.
+  void sent() noexcept;
   /// What it came by is closed. Logs nothing.
   void abandon() noexcept;
   /// Writes the line of the log. @param bytes_out  of the answer's body

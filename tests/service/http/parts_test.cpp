@@ -341,7 +341,11 @@ TEST(HttpAdmissionAttack, AnswersThatNobodyReadsCount) {
   }
   EXPECT_EQ(admitted, 4) << "the last one goes beyond the bound, and nothing after it";
   ClientAdmission::Ticket bobs, more;
+  EXPECT_FALSE(admission.gives_way(kAnn, now));
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kOverBudget);
+  EXPECT_TRUE(admission.gives_way(kAnn, now));
+  EXPECT_FALSE(admission.gives_way(kBob, now));
+  EXPECT_FALSE(admission.gives_way(kAnn, now + std::chrono::seconds(3)));
   // What is read is others', as long as Ann has more than her share.
   anns[0].give_back();
   EXPECT_EQ(admission.admit(kAnn, 0, 0, more, now), Verdict::kClientShare);

@@ -68,6 +68,66 @@ TEST(HttpServerAttack, LongAnswersThatAreNotReadEnd) {
   EXPECT_TRUE(server.idle());
 }
 
+// Two bodies, or two answers, take all the room, and have an hour to move.
+struct TwoTakeAll {
+  TwoTakeAll() { folder.write("large", std::string(50'000'000, 'x')); }
+  [[nodiscard]] ServiceSettings settings() const {
+    ServiceSettings settings = loopback();
+    settings.bytes_under_way = 100'000'000;
+    settings.read_timeout_ms = settings.write_timeout_ms = 3'600'000;
+    settings.source.root = folder.path().string();
+    settings.allow_raw = true;
+    return settings;
+  }
+  service::test::TemporaryFolder folder;
+};
+
+bool hold(TestServer& server, std::list<TestClient>& clients, const std::string& request) {
+  clients.emplace_back(server.endpoint());
+  return clients.back().send(request);
+}
+
+bool is_full(TestServer& server) {
+  return within_a_minute([&] { return server.server().state().bytes >= 100'000'000; });
+}
+
+bool serves_others(TestServer& server) {
+  return within_a_minute([&] {
+    const OtherAddress other(server.endpoint());
+    return other.send(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16)))) &&
+           other.status() == 200;
+  });
+}
+
+// What stands still gives way once others are refused, and before its time.
+TEST(HttpServerAttack, BodiesThatStandStillGiveWay) {
+  const TwoTakeAll two;
+  TestServer server(two.settings());
+  std::list<TestClient> clients;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(hold(server, clients,
+                     "POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 50000000\r\n\r\n"));
+  }
+  ASSERT_TRUE(is_full(server));
+  EXPECT_TRUE(serves_others(server));
+  EXPECT_TRUE(within_a_minute([&] { return server.server().state().bytes == 50'000'000; }))
+      << "its share is left to it";
+}
+
+TEST(HttpServerAttack, AnswersThatStandStillGiveWay) {
+  const TwoTakeAll two;
+  TestServer server(two.settings());
+  std::list<TestClient> clients;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(
+        hold(server, clients, get("/unsafe/raw:1/cb:" + std::to_string(i) + "/plain/large")));
+  }
+  ASSERT_TRUE(is_full(server));
+  EXPECT_TRUE(serves_others(server));
+  EXPECT_TRUE(within_a_minute(
+      [&] { return server.log().find("while others waited") != std::string::npos; }));
+}
+
 // A length is no picture: what may come of it is judged, and not kept from others.
 TEST(HttpServerAttack, LengthsTakeNoPixelsFromOthers) {
   ServiceSettings settings = loopback();
