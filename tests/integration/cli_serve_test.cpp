@@ -1,9 +1,12 @@
 // framewire serve as users meet it: settings, their mistakes, and its end.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <atomic>
 #include <filesystem>
@@ -161,6 +164,36 @@ TEST(CliServe, EndsInOrder) {
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_NE(::access(path.c_str(), F_OK), 0) << "the socket's file is left";
   ::close(fd);
+}
+
+// Standard error is a pipe that is full, and stays so.
+TEST(CliServe, EndsThoughNobodyReadsWhatItSays) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "socket";
+  const std::string log = folder / "log";
+  ASSERT_EQ(::mkfifo(log.c_str(), 0600), 0);
+  const int unread = ::open(log.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(unread, 0);
+  const int room = ::fcntl(unread, F_SETPIPE_SZ, 4096);
+  ASSERT_GT(room, 0);
+  const pid_t server = start_program({"serve", "--listen", "unix:" + path}, {}, log);
+  // Each has a line as long as its target.
+  const std::string target = "/" + std::string(400, 'x');
+  for (int i = 0; i < 2 * room / 400; ++i) {
+    ASSERT_TRUE(contains(ask(path, target), " 404 ")) << i;
+  }
+  ASSERT_EQ(::kill(server, SIGHUP), 0) << "which is told of, too";
+  ASSERT_EQ(::kill(server, SIGTERM), 0);
+  int status = -1;
+  pid_t ended = 0;
+  for (int i = 0; i < 3000 && ended == 0; ++i) {
+    ended = ::waitpid(server, &status, WNOHANG);
+    if (ended == 0) std::this_thread::sleep_for(20ms);
+  }
+  if (ended != server) ::kill(server, SIGKILL);
+  EXPECT_EQ(ended, server) << "it waits for a reader";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  ::close(unread);
 }
 
 TEST(CliServe, WorkersAreReplacedWhereOneIsKilledAndOnSighup) {

@@ -1,9 +1,15 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <base/utf8.hpp>
 #include <batch/posix_file.hpp>
+#include <cerrno>
+#include <climits>
 #include <command_line/command.hpp>
 #include <mutex>
 #include <optional>
@@ -21,6 +27,45 @@ int write_text(int fd, std::string_view text) {
 std::mutex g_mutex;
 std::optional<Status> g_first_error;
 std::atomic<bool> g_printed{false};
+
+// For bound_wait_for_reader(); negative: no bound.
+std::atomic<int> g_wait_ms{-1};
+
+// Standard error under a descriptor that never blocks. The flag is of what was opened, which other
+// processes use, too: so a pipe or a terminal is opened once more.
+// @return standard error itself where that cannot be done
+int open_without_blocking() {
+  struct stat facts {};
+  if (::fstat(STDERR_FILENO, &facts) != 0) return STDERR_FILENO;
+  if (!S_ISFIFO(facts.st_mode) && ::isatty(STDERR_FILENO) == 0) return STDERR_FILENO;
+  const int own = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  return own >= 0 ? own : STDERR_FILENO;
+}
+
+// Writes what finds room at once. @return as write()
+ssize_t write_now(std::string_view text) {
+  static const int fd = open_without_blocking();
+  const ssize_t sent = ::send(STDERR_FILENO, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent >= 0 || errno != ENOTSOCK) return sent;
+  // Where it might block after all a pipe that can be written has room for so much.
+  const std::size_t most = fd == STDERR_FILENO ? PIPE_BUF : text.size();
+  return ::write(fd, text.data(), std::min(text.size(), most));
+}
+
+// @return how much was written before the time was over without room for more
+std::size_t write_bounded(std::string_view text, std::chrono::milliseconds time) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    pollfd room{STDERR_FILENO, POLLOUT, 0};
+    const int ready = ::poll(&room, 1, static_cast<int>(time.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) break;
+    const ssize_t count = write_now(text.substr(written));
+    if (count < 0 && errno != EAGAIN && errno != EINTR) break;
+    if (count > 0) written += static_cast<std::size_t>(count);
+  }
+  return written;
+}
 
 void remember(const Status& status) {
   const std::lock_guard lock(g_mutex);
@@ -44,7 +89,17 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
-void put(std::string_view text) { (void)write_text(STDERR_FILENO, text); }
+std::size_t put(std::string_view text) {
+  static std::mutex mutex;
+  const int wait_ms = g_wait_ms;
+  if (wait_ms < 0) return write_text(STDERR_FILENO, text) == 0 ? text.size() : 0;
+  const std::lock_guard lock(mutex);
+  return write_bounded(text, std::chrono::milliseconds(wait_ms));
+}
+
+void bound_wait_for_reader(std::chrono::milliseconds time) {
+  g_wait_ms = static_cast<int>(time.count());
+}
 
 void say(std::string_view message) { put(fmt::format("framewire: {}\n", printable(message))); }
 

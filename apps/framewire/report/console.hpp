@@ -1,6 +1,8 @@
 // What the program says, and where.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <span>
@@ -14,8 +16,13 @@ namespace framewire::app {
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// The text on standard error, as it is, as one write; any thread. Where that fails nothing can be
-/// done.
-void put(std::string_view text);
+/// done. @return how much of it was written
+std::size_t put(std::string_view text);
+
+/// From now on put(), and all that says something, waits so long at most for a reader of standard
+/// error: what has not been written by then is dropped. A service must not stop, nor fail to end,
+/// since nobody reads what it says. Before other threads say anything.
+void bound_wait_for_reader(std::chrono::milliseconds time);
 
 /// "framewire: …" on standard error, made printable(), as one write; any thread.
 void say(std::string_view message);

@@ -144,7 +144,7 @@ bool may_read_metrics(const Exchange& exchange, const SharedState& shared) {
   // A proxy on this machine asks for others; most say so.
   constexpr Text kForwarded[] = {"forwarded", "via", "x-forwarded-for", "x-real-ip"};
   const bool forwarded = std::any_of(std::begin(kForwarded), std::end(kForwarded),
-                                     [&](Text name) { return !exchange.head.get(name).empty(); });
+                                     [&](Text name) { return exchange.head.has(name); });
   return exchange.local_peer && !forwarded && names_loopback(exchange.head.get("host"));
 }
 

@@ -47,6 +47,18 @@ void ClientAdmission::answered(Ticket& ticket, std::uint64_t bytes) noexcept {
   ticket.pixels_ = 0;
 }
 
+bool ClientAdmission::contended(Clock::time_point now) const {
+  const std::lock_guard lock(mutex_);
+  return now < contended_until_;
+}
+
+bool ClientAdmission::gives_way(ClientKey client, Clock::time_point now) const {
+  const std::lock_guard lock(mutex_);
+  if (client.key == 0 || now >= contended_until_) return false;
+  const auto held = clients_.find(client);
+  return held != clients_.end() && beyond_share(held->second);
+}
+
 bool ClientAdmission::beyond_share(const Held& held) const noexcept {
   // Divided first, so that no product overflows; a share is never less than one request.
   const auto share = [&](std::uint64_t bound) {
@@ -57,23 +69,29 @@ bool ClientAdmission::beyond_share(const Held& held) const noexcept {
          held.bytes > share(bounds_.bytes) || held.pixels > share(bounds_.pixels);
 }
 
-// What all and the client would hold with the request. The first request of all is always within
-// the budget: a picture of more pixels than that has limits of its own to meet.
-ClientAdmission::Verdict ClientAdmission::judge(const Held& all, const Held& own, bool known,
-                                                Clock::time_point now) {
+// What all and the client would hold with the request, and what the request itself would. Whoever
+// asks for more than the budget is within it as long as nobody else holds any of the same: a
+// picture of more pixels than that has limits of its own to meet. Answers that wait to be read are
+// held, too, though their requests no longer count.
+ClientAdmission::Verdict ClientAdmission::judge(const Held& all, const Held& own, const Held& mine,
+                                                bool known, Clock::time_point now) {
+  const auto over = [](std::uint64_t held, std::uint64_t bound, std::uint64_t by_this) {
+    return held > bound && held != by_this;
+  };
   Verdict verdict = Verdict::kAdmitted;
   if (all.requests > bounds_.requests) {
     verdict = Verdict::kQueueFull;
-  } else if (all.requests > 1 && (all.bytes > bounds_.bytes || all.pixels > bounds_.pixels)) {
+  } else if (over(all.bytes, bounds_.bytes, mine.bytes) ||
+             over(all.pixels, bounds_.pixels, mine.pixels)) {
     verdict = Verdict::kOverBudget;
   }
-  const bool alone = all.requests == own.requests;
+  const bool alone = all == own;
   const bool greedy = known && beyond_share(own);
   if (verdict != Verdict::kAdmitted) {
     if (known && !alone && !greedy) contended_until_ = now + kContention;
     return verdict;
   }
-  if (greedy && own.requests > 1 && now < contended_until_) return Verdict::kClientShare;
+  if (greedy && own != mine && now < contended_until_) return Verdict::kClientShare;
   return Verdict::kAdmitted;
 }
 
@@ -105,7 +123,7 @@ ClientAdmission::Verdict ClientAdmission::take(ClientKey client, const Held& wan
   own += wanted;
   Held all = all_;
   all += wanted;
-  const Verdict verdict = judge(all, own, known, now);
+  const Verdict verdict = judge(all, own, wanted, known, now);
   if (verdict != Verdict::kAdmitted) return verdict;
   if (known) clients_.insert_or_assign(client, own);
   all_ = all;
@@ -144,7 +162,7 @@ ClientAdmission::Verdict ClientAdmission::retake(Ticket& ticket, std::uint64_t b
   const Held own = known ? moved(held->second) : Held{};
   const Held all = moved(all_);
   if (bytes > ticket.bytes_ || pixels > ticket.pixels_) {
-    const Verdict verdict = judge(all, own, known, now);
+    const Verdict verdict = judge(all, own, {ticket.requests_, bytes, pixels}, known, now);
     if (verdict != Verdict::kAdmitted) return verdict;
   }
   if (known) held->second = own;

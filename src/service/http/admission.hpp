@@ -19,12 +19,13 @@ struct ClientKey {
   friend bool operator==(const ClientKey&, const ClientKey&) = default;
 };
 
-/// Counts what is under way: requests, bytes of inputs, pixels of inputs.
+/// Counts what is under way: requests, bytes of inputs and of answers that wait to be read, pixels
+/// of inputs.
 ///
 /// One client may take everything, as long as nobody else is refused for it. Once somebody who
 /// holds less than their share has been refused, whoever holds more than theirs gets nothing new
-/// for two seconds. Thread safety: all members from any thread; a lock is held for well below a
-/// microsecond.
+/// for two seconds, and gives way with what moves slowest. Thread safety: all members from any
+/// thread; a lock is held for well below a microsecond.
 class ClientAdmission {
  public:
   using Clock = std::chrono::steady_clock;
@@ -81,6 +82,11 @@ class ClientAdmission {
   [[nodiscard]] Verdict change_or_wait(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                        Clock::time_point now = Clock::now());
 
+  /// Whether others are refused, and the client has more than its share: it gives way then.
+  [[nodiscard]] bool gives_way(ClientKey client, Clock::time_point now = Clock::now()) const;
+  /// Whether anybody does.
+  [[nodiscard]] bool contended(Clock::time_point now = Clock::now()) const;
+
   /// The work is done: the ticket keeps only the bytes of the answer, until those are sent.
   void answered(Ticket& ticket, std::uint64_t bytes) noexcept;
 
@@ -125,7 +131,8 @@ class ClientAdmission {
   [[nodiscard]] Verdict retake(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                Clock::time_point now);
   Verdict count(Verdict verdict) noexcept;
-  [[nodiscard]] Verdict judge(const Held& all, const Held& own, bool known, Clock::time_point now);
+  [[nodiscard]] Verdict judge(const Held& all, const Held& own, const Held& mine, bool known,
+                              Clock::time_point now);
   [[nodiscard]] bool beyond_share(const Held& held) const noexcept;
 
   const Bounds bounds_;

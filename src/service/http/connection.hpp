@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <service/http/admission.hpp>
 #include <service/http/exchange.hpp>
 #include <service/http/response.hpp>
@@ -44,6 +45,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual void fail(Exchange& exchange) noexcept = 0;
   /// The server is ending: closes once no request is under way, and takes no new ones.
   virtual void drain() = 0;
+  /// How fast its slowest body comes, or its slowest answer is read, in bytes a second; nothing
+  /// where there is none, or each has just begun. That one is given up by give_way().
+  [[nodiscard]] virtual std::optional<double> slowest(Clock::time_point now) noexcept = 0;
+  virtual void give_way(Clock::time_point now) = 0;
   /// Closes at once.
   virtual void close() noexcept = 0;
 

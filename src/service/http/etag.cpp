@@ -85,6 +85,7 @@ std::string source_etag_of(const EtagRecipe& recipe, Text if_none_match) {
 }
 
 bool none_match_lists(Text if_none_match, Text etag) {
+  if (trim(if_none_match) == "*") return true;
   if (etag.empty()) return false;
   return any_tag(if_none_match, [&](Text tag) { return without_weak(tag) == without_weak(etag); });
 }

@@ -22,7 +22,9 @@ struct EtagRecipe {
 /// @return empty where no tag of the list was made by this recipe
 [[nodiscard]] std::string source_etag_of(const EtagRecipe& recipe, std::string_view if_none_match);
 
-/// RFC 9110 13.1.2: whether If-None-Match lists the tag, by weak comparison.
+/// RFC 9110 13.1.2: whether If-None-Match lists the tag, by weak comparison, or is "*", which
+/// stands for whatever there is.
+/// @param etag  of what there is; empty where that has none
 [[nodiscard]] bool none_match_lists(std::string_view if_none_match, std::string_view etag);
 
 }  // namespace framewire::service::http

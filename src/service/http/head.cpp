@@ -188,6 +188,21 @@ bool list_has(Text list, Text token) noexcept {
   }
 }
 
+bool Head::has(Text name) const noexcept {
+  return std::any_of(fields.begin(), fields.end(),
+                     [&](const Field& field) { return equal_ignoring_case(field.name, name); });
+}
+
+std::string Head::joined(Text name) const {
+  std::string list;
+  for (const Field& field : fields) {
+    if (!equal_ignoring_case(field.name, name)) continue;
+    if (!list.empty()) list += ", ";
+    list += field.value;
+  }
+  return list;
+}
+
 std::string_view Head::get(Text name) const noexcept {
   for (const Field& field : fields) {
     if (equal_ignoring_case(field.name, name)) return field.value;

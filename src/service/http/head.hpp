@@ -37,8 +37,12 @@ struct Head {
   bool expects_continue = false;
 
   [[nodiscard]] bool has_body() const noexcept { return chunked || content_length.value_or(0) > 0; }
-  /// The value of the only field of that name, in any case; "" where there is none.
+  /// The value of the first field of that name, in any case; "" where there is none.
   [[nodiscard]] std::string_view get(std::string_view name) const noexcept;
+  /// Whether there is a field of that name, however empty.
+  [[nodiscard]] bool has(std::string_view name) const noexcept;
+  /// The list that all fields of that name make together (RFC 9110 5.3).
+  [[nodiscard]] std::string joined(std::string_view name) const;
 };
 
 /// Why a head is refused. The server maps these to status codes.

@@ -28,9 +28,32 @@ void Http1Connection::send_answer() {
       response, {io_.date(), exchange.id, exchange.head.keep_alive, exchange.head.minor_version});
   const auto body = request_->body_to_send();
   state_ = State::kWriting;
+  delivered_before_ = delivered_bytes_ = stream_.delivered_bytes();
   stream_.async_write(
       response_head_, {reinterpret_cast<const char*>(body.data()), body.size()},
       guarded([this](const boost::system::error_code& error, std::size_t) { on_written(error); }));
+}
+
+std::optional<double> Http1Connection::slowest(Clock::time_point now) noexcept {
+  if (state_ == State::kRequest) return request_->body_pace(now);
+  if (state_ != State::kWriting) return std::nullopt;
+  return bytes_per_second(stream_.delivered_bytes() - delivered_before_,
+                          request_->exchange().responded, now);
+}
+
+void Http1Connection::give_way(Clock::time_point now) {
+  if (!slowest(now)) return;
+  if (state_ == State::kRequest) {
+    request_->give_way();
+    return;
+  }
+  request_->log(Code::kClientGone, 0, "the answer was read too slowly while others waited");
+  close();
+}
+
+bool Http1Connection::is_unread(Clock::time_point now) noexcept {
+  const std::uint64_t delivered = stream_.delivered_bytes();
+  return request_->is_unread(delivered - std::exchange(delivered_bytes_, delivered), now);
 }
 
 void Http1Connection::on_written(const boost::system::error_code& error) {
@@ -40,6 +63,7 @@ void Http1Connection::on_written(const boost::system::error_code& error) {
   request_->log(error ? Code::kClientGone : response.code, error ? 0 : body_bytes,
                 response.message);
   const bool ends = response.close || input_ended_;
+  request_->sent();
   state_ = State::kHead;
   request_.reset();
   response_head_ = {};

@@ -14,6 +14,9 @@ using Milliseconds = std::chrono::milliseconds;
 // While a request is worked on, so much of what follows is read ahead.
 constexpr std::size_t kReadAheadBytes = InputBuffer::kFirstBytes;
 
+// How often the socket is looked at where that is full.
+constexpr Milliseconds kLook{500};
+
 }  // namespace
 
 Http1Connection::Http1Connection(IoThread& io, SocketStream stream, Peer peer)
@@ -58,7 +61,10 @@ void Http1Connection::read_more() {
   if (reading_ || input_ended_ || state_ == State::kClosed) return;
   const bool ahead = is_working() || state_ == State::kWriting;
   const auto room = input_.prepare(ahead ? kReadAheadBytes : io_.settings().max_header_bytes);
-  if (room.empty()) return;
+  if (room.empty()) {
+    if (is_working()) next_look_ = Clock::now() + kLook;
+    return;
+  }
   stream_.async_read_some(room, guarded([this](const boost::system::error_code& error,
                                                std::size_t bytes) { on_read(error, bytes); }));
   reading_ = true;
@@ -82,6 +88,12 @@ void Http1Connection::on_read(const boost::system::error_code& error, std::size_
     input_.clear();
     read_more();
   }
+}
+
+void Http1Connection::look_for_end(Clock::time_point now) {
+  if (now < next_look_) return;
+  next_look_ = is_working() ? now + kLook : Clock::time_point::max();
+  if (is_working() && stream_.input_has_ended()) on_input_end(asio::error::eof);
 }
 
 void Http1Connection::on_input_end(const boost::system::error_code& error) {
@@ -124,6 +136,7 @@ void Http1Connection::look_for_head() {
 
 HttpRequest& Http1Connection::make_request() {
   request_.emplace(io_, peer_, static_cast<Carrier&>(*this), weak_from_this());
+  next_look_ = Clock::time_point::max();
   head_begun_ = false;
   state_ = State::kRequest;
   return *request_;
@@ -152,6 +165,8 @@ void Http1Connection::tick(Clock::time_point now) {
       }
       return;
     case State::kRequest:
+      look_for_end(now);
+      if (state_ != State::kRequest) return;
       // Memory may have run out before anything was begun.
       if (request_->state() == HttpRequest::State::kHead) {
         close();
@@ -160,6 +175,7 @@ void Http1Connection::tick(Clock::time_point now) {
       }
       return;
     case State::kWriting:
+      if (!is_unread(now)) return;
       request_->log(Code::kClientGone, 0, "the answer was not read");
       close();
       return;

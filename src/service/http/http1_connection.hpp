@@ -1,7 +1,9 @@
 // A client's connection that speaks HTTP/1.1: reads requests one after the other, answers in order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <service/http/connection.hpp>
 #include <service/http/input_buffer.hpp>
@@ -13,8 +15,8 @@
 namespace framewire::service::http {
 
 /// One request is under way at a time; what a client sends meanwhile waits in a buffer of bounded
-/// size, then in the socket. A read is always under way while a request is worked on, so that a
-/// client that vanishes is noticed.
+/// size, then in the socket. While a request is worked on a read is under way, so that a client
+/// that vanishes is noticed; with the buffer full the socket is looked at now and then.
 class Http1Connection final : public Connection, private Carrier {
  public:
   Http1Connection(IoThread& io, SocketStream stream, Peer peer);
@@ -24,14 +26,16 @@ class Http1Connection final : public Connection, private Carrier {
   void answer(Exchange& exchange, Response response) override;
   void fail(Exchange& exchange) noexcept override;
   void drain() override;
+  [[nodiscard]] std::optional<double> slowest(Clock::time_point now) noexcept override;
+  void give_way(Clock::time_point now) override;
   void close() noexcept override;
 
   [[nodiscard]] bool between_requests() const noexcept override {
     return state_ == State::kHead || state_ == State::kHandshake;
   }
   [[nodiscard]] Clock::time_point deadline() const noexcept override {
-    return state_ == State::kRequest || state_ == State::kWriting ? request_->deadline()
-                                                                  : deadline_;
+    if (state_ == State::kRequest) return std::min(request_->deadline(), next_look_);
+    return state_ == State::kWriting ? request_->deadline() : deadline_;
   }
 
  private:
@@ -53,6 +57,7 @@ class Http1Connection final : public Connection, private Carrier {
   void expect_first_request();
   void read_more();
   void on_read(const boost::system::error_code& error, std::size_t bytes);
+  void look_for_end(Clock::time_point now);
   void on_input_end(const boost::system::error_code& error);
   void look_for_head();
   void begin_request(std::size_t head_bytes);
@@ -72,6 +77,7 @@ class Http1Connection final : public Connection, private Carrier {
   // Answering: http1_answer.cpp.
   void expect_answer() override { read_more(); }
   void send_answer() override;
+  [[nodiscard]] bool is_unread(Clock::time_point now) noexcept;
   void on_written(const boost::system::error_code& error);
   void next_request();
   void linger();
@@ -85,8 +91,11 @@ class Http1Connection final : public Connection, private Carrier {
   bool head_begun_ = false;       ///< the deadline is that of a head, not of an idle connection
   bool relocating_ = false;       ///< the read under way was cancelled to change the body's memory
   Clock::time_point deadline_{};  ///< while no request is under way
+  Clock::time_point next_look_ = Clock::time_point::max();  ///< for a client that has gone
   std::optional<HttpRequest> request_;
   std::string response_head_;
+  std::uint64_t delivered_before_ = 0;  ///< when the answer began
+  std::uint64_t delivered_bytes_ = 0;   ///< as the stream said when the answer's time was looked at
 };
 
 }  // namespace framewire::service::http

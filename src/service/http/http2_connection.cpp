@@ -188,6 +188,25 @@ void Http2Connection::tick(Clock::time_point now) {
   pump();
 }
 
+std::optional<double> Http2Connection::slowest(Clock::time_point now) noexcept {
+  std::optional<double> least;
+  for (const Http2Stream& stream : streams_) {
+    const auto pace = stream.pace(now);
+    if (pace && (!least || *pace < *least)) least = pace;
+  }
+  return state_ == State::kOpen ? least : std::nullopt;
+}
+
+void Http2Connection::give_way(Clock::time_point now) {
+  const auto least = slowest(now);
+  if (!least) return;
+  const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const Http2Stream& stream) {
+    return stream.pace(now) == least;
+  });
+  if (found != streams_.end()) found->give_way();
+  pump();
+}
+
 void Http2Connection::drain() {
   if (state_ != State::kOpen || std::exchange(draining_, true)) return;
   drain_deadline_ = Clock::now() + kDrainGrace;

@@ -37,6 +37,8 @@ class Http2Connection final : public Connection {
   void answer(Exchange& exchange, Response response) override;
   void fail(Exchange& exchange) noexcept override;
   void drain() override;
+  [[nodiscard]] std::optional<double> slowest(Clock::time_point now) noexcept override;
+  void give_way(Clock::time_point now) override;
   void close() noexcept override;
   [[nodiscard]] bool between_requests() const noexcept override { return streams_.empty(); }
   [[nodiscard]] Clock::time_point deadline() const noexcept override;
@@ -47,8 +49,9 @@ class Http2Connection final : public Connection {
   [[nodiscard]] const Peer& peer() const noexcept { return peer_; }
   /// Counts a head, until its stream ends. @return false where there is too much already
   [[nodiscard]] bool take_head(std::size_t bytes) noexcept;
-  /// @return all bytes of answers that wait to be sent
-  std::uint64_t add_unsent(std::size_t bytes) noexcept { return unsent_bytes_ += bytes; }
+  void add_unsent(std::size_t bytes) noexcept { unsent_bytes_ += bytes; }
+  /// Bytes of all streams that the client has taken.
+  [[nodiscard]] std::uint64_t delivered_bytes() noexcept { return stream_.delivered_bytes(); }
   void take_unsent(std::size_t bytes) noexcept { unsent_bytes_ -= bytes; }
 
  private:

@@ -5,7 +5,7 @@
 #include <service/http/http2_connection.hpp>
 #include <service/http/http2_stream.hpp>
 #include <service/http/io_thread.hpp>
-#include <service/http/pace.hpp>
+#include <utility>
 #include <vector>
 
 namespace framewire::service::http {
@@ -180,10 +180,10 @@ void Http2Stream::send_answer() {
                                 body.empty() ? nullptr : &provider));
   submitted_ = true;
   unsent_ = body;
-  // All that goes out before it may take its time, too.
-  const std::uint64_t waiting = connection_.add_unsent(body.size());
-  answer_deadline_ = Clock::now() + Milliseconds(connection_.io().settings().write_timeout_ms +
-                                                 waiting * 1000 / kMinBytesPerSecond);
+  connection_.add_unsent(body.size());
+  paced_unsent_ = body.size();
+  paced_delivered_ = connection_.delivered_bytes();
+  pace_.begin(Clock::now(), Milliseconds(connection_.io().settings().write_timeout_ms));
 }
 
 void Http2Stream::sent(std::size_t bytes) noexcept {
@@ -207,16 +207,42 @@ void Http2Stream::tick(Clock::time_point now) noexcept {
   if (!request_ || now < deadline()) return;
   if (!submitted_) {
     guarded([&] { request_->tick(now); });
-  } else if (!sent_whole_) {
-    answer_deadline_ = Clock::time_point::max();
+  } else if (!sent_whole_ && is_unread(now)) {
     was_unread_ = true;
     reset(NGHTTP2_CANCEL);
   }
 }
 
+std::optional<double> Http2Stream::pace(Clock::time_point now) const noexcept {
+  if (!request_ || sent_whole_ || was_unread_) return std::nullopt;
+  if (!submitted_) return request_->body_pace(now);
+  return bytes_per_second(request_->body_to_send().size() - unsent_.size(),
+                          request_->exchange().responded, now);
+}
+
+void Http2Stream::give_way() noexcept {
+  if (!submitted_) {
+    guarded([&] { request_->give_way(); });
+  } else {
+    was_unread_ = true;
+    reset(NGHTTP2_CANCEL);
+  }
+}
+
+// Where the client would take more of this answer, it waits behind others', and what goes out of
+// those is time for this one. Where the client has closed the window only this one's own counts.
+bool Http2Stream::is_unread(Clock::time_point now) noexcept {
+  const std::uint64_t delivered = connection_.delivered_bytes();
+  const std::uint64_t of_all = delivered - std::exchange(paced_delivered_, delivered);
+  const std::uint64_t own = paced_unsent_ - std::exchange(paced_unsent_, unsent_.size());
+  const bool is_open =
+      nghttp2_session_get_stream_remote_window_size(connection_.session(), id_) > 0;
+  return pace_.is_late(is_open ? std::max(own, of_all) : own, now);
+}
+
 Http2Stream::Clock::time_point Http2Stream::deadline() const noexcept {
-  if (!request_ || sent_whole_) return Clock::time_point::max();
-  return submitted_ ? answer_deadline_ : request_->deadline();
+  if (!request_ || sent_whole_ || was_unread_) return Clock::time_point::max();
+  return submitted_ ? pace_.deadline() : request_->deadline();
 }
 
 void Http2Stream::give_up() noexcept {

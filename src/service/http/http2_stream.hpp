@@ -7,6 +7,7 @@
 #include <list>
 #include <optional>
 #include <service/http/http2_head.hpp>
+#include <service/http/pace.hpp>
 #include <service/http/request.hpp>
 #include <span>
 #include <string_view>
@@ -38,6 +39,9 @@ class Http2Stream final : private Carrier {
   void answer(Exchange& exchange, Response response) noexcept;
   void tick(Clock::time_point now) noexcept;
   [[nodiscard]] Clock::time_point deadline() const noexcept;
+  /// How fast its body comes, or its answer goes. @see bytes_per_second()
+  [[nodiscard]] std::optional<double> pace(Clock::time_point now) const noexcept;
+  void give_way() noexcept;
   /// There is no answer: the client is told so.
   void reset(std::uint32_t error_code) noexcept;
   /// The client is gone, or hears no answer.
@@ -71,6 +75,7 @@ class Http2Stream final : private Carrier {
   void send_answer() override;
   void grant_window();
   void continue_client();
+  [[nodiscard]] bool is_unread(Clock::time_point now) noexcept;
   [[nodiscard]] bool in_state(HttpRequest::State state) const noexcept {
     return request_ && request_->state() == state;
   }
@@ -86,7 +91,9 @@ class Http2Stream final : private Carrier {
   bool sent_whole_ = false;
   bool was_unread_ = false;  ///< for so long that it was given up
   std::span<const std::uint8_t> unsent_;
-  Clock::time_point answer_deadline_{};
+  Pace pace_;                          ///< of the answer
+  std::size_t paced_unsent_ = 0;       ///< of it, when pace_ was asked last
+  std::uint64_t paced_delivered_ = 0;  ///< of the connection, then
 };
 
 }  // namespace framewire::service::http

@@ -101,7 +101,7 @@ Response image_response(Exchange& exchange, const ImageOutcome& outcome,
   }
   add_caching_fields(response, exchange, outcome, settings);
   const bool matches =
-      settings.etag && none_match_lists(exchange.head.get("if-none-match"), outcome.etag);
+      !outcome.is_fallback && none_match_lists(exchange.head.joined("if-none-match"), outcome.etag);
   if (outcome.not_modified || matches) {
     response.code = Code::kNotModified;
     return response;

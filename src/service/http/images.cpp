@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <framewire/version.hpp>
+#include <iterator>
 #include <jpeg/parser.hpp>
 #include <service/http/actions.hpp>
 #include <service/http/connection.hpp>
@@ -80,9 +81,9 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
   wanted.as_it_is = raw || url::skips_processing(request->options);
   wanted.source_url = request->source_url;
   // The recipe is costly, and few that are refused need it.
-  if (settings.etag && !exchange.head.get("if-none-match").empty()) {
+  if (settings.etag && exchange.head.has("if-none-match")) {
     wanted.recipe = recipe_of(wanted, settings, raw);
-    wanted.if_none_match = source_etag_of(wanted.recipe, exchange.head.get("if-none-match"));
+    wanted.if_none_match = source_etag_of(wanted.recipe, exchange.head.joined("if-none-match"));
   }
   exchange.image = std::move(*request);
   return std::nullopt;
@@ -94,7 +95,7 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
   if (auto refused = interpret(*exchange, *wanted)) return refused;
   wanted->snapshot = exchange->snapshot;
   const bool dated =
-      exchange->snapshot->settings.last_modified && exchange->head.get("if-none-match").empty();
+      exchange->snapshot->settings.last_modified && !exchange->head.has("if-none-match");
   const Text since = dated ? exchange->head.get("if-modified-since") : Text();
   // What shapes the bytes, what is asked of the origin, and what may be asked.
   wanted->if_modified_since = since;
@@ -139,9 +140,10 @@ std::optional<ClientAdmission::Verdict> Images::join(const Computation& wanted,
     } else {
       verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
       if (*verdict != ClientAdmission::Verdict::kAdmitted) return verdict;
+      wanted->charged = client;
       computations_.emplace(wanted->key, wanted);
     }
-    joined->waiters.push_back({exchange, &io});
+    joined->waiters.push_back({exchange, &io, client});
     ++joined->interested;
   }
   try {
@@ -232,8 +234,7 @@ void Images::on_original(const Computation& computation,
   if (settings.debug_headers) measure(*computation);
   const std::uint64_t pixels =
       count_pixels_to_decode(got.bytes, computation->options.limits.max_input_pixels);
-  const auto verdict =
-      computation->io->shared().admission.change(computation->ticket, got.bytes.size(), pixels);
+  const auto verdict = charge(computation, got.bytes.size(), pixels);
   if (verdict != ClientAdmission::Verdict::kAdmitted) {
     const Response refused = refuse_admission(ErrorForm::kText, verdict);
     fail_with(computation, refused.code, "busy", refused.message);
@@ -254,6 +255,59 @@ void Images::on_original(const Computation& computation,
                            }});
 } catch (...) {
   fail_with(computation, Code::kUnavailable, "busy", "memory ran out");
+}
+
+// Counts the original. Where the address that began has its share, others that wait for the same
+// picture are not refused for it: one of them is charged in its place.
+ClientAdmission::Verdict Images::charge(const Computation& computation, std::uint64_t bytes,
+                                        std::uint64_t pixels) {
+  ClientAdmission& admission = computation->io->shared().admission;
+  auto verdict = admission.change(computation->ticket, bytes, pixels);
+  while (verdict == ClientAdmission::Verdict::kClientShare) {
+    const auto next = refuse_share(computation);
+    if (!next) break;
+    computation->ticket.give_back();
+    verdict = admission.admit(*next, bytes, pixels, computation->ticket);
+    computation->charged = *next;
+  }
+  return verdict;
+}
+
+// Refuses those who wait at the address that is charged, if others wait, too.
+// @return whom to charge next
+std::optional<ClientKey> Images::refuse_share(const Computation& computation) {
+  std::vector<ImageComputation::Waiter> refused;
+  std::optional<ClientKey> next;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& waiters = computation->waiters;
+    const auto others = std::stable_partition(
+        waiters.begin(), waiters.end(),
+        [&](const auto& waiter) { return waiter.client == computation->charged; });
+    if (others == waiters.end()) return std::nullopt;
+    next = others->client;
+    refused.assign(std::make_move_iterator(waiters.begin()), std::make_move_iterator(others));
+    waiters.erase(waiters.begin(), others);
+  }
+  for (ImageComputation::Waiter& waiter : refused) {
+    const auto deliver = [this, exchange = std::move(waiter.exchange), computation] {
+      // It has left already where it was told to stop.
+      if (exchange->answered || exchange->stop.stop_requested()) return;
+      exchange->on_stop.reset();
+      leave(computation);
+      const auto connection = exchange->connection.lock();
+      if (connection == nullptr) return;
+      try {
+        connection->answer(*exchange, refuse_admission(exchange->error_form,
+                                                       ClientAdmission::Verdict::kClientShare));
+      } catch (...) {
+        connection->fail(*exchange);
+      }
+    };
+    // Where no word can be passed on, the request ends with its time.
+    (void)waiter.io->post(deliver);
+  }
+  return next;
 }
 
 // The size as it is seen, for debug headers.

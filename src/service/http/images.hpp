@@ -53,6 +53,7 @@ struct ImageComputation {
   struct Waiter {
     std::shared_ptr<Exchange> exchange;
     IoThread* io = nullptr;
+    ClientKey client;
   };
 
   SnapshotRef snapshot;  ///< that it began under
@@ -65,6 +66,7 @@ struct ImageComputation {
   bool as_it_is = false;  ///< raw, or skip_processing
   IoThread* io = nullptr;
   ClientAdmission::Ticket ticket;
+  ClientKey charged;  ///< whose share the ticket counts in
   std::stop_source stop{};
   std::chrono::steady_clock::time_point begun{};
   std::chrono::steady_clock::time_point fetched{};
@@ -118,6 +120,9 @@ class Images {
   void keep_answer(ImageComputation& computation) noexcept;
   void fail_with(const Computation& computation, Code code, std::string_view word,
                  std::string_view message, std::string_view log_line = {});
+  [[nodiscard]] ClientAdmission::Verdict charge(const Computation& computation, std::uint64_t bytes,
+                                                std::uint64_t pixels);
+  [[nodiscard]] std::optional<ClientKey> refuse_share(const Computation& computation);
   void answer_waiters(const Computation& computation) noexcept;
   void leave(const std::weak_ptr<ImageComputation>& computation) noexcept;
   void forget(const ImageComputation& computation) noexcept;

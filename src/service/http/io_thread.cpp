@@ -373,6 +373,22 @@ void IoThread::tick() {
     if (connection->deadline() <= now) late.push_back(connection);
   }
   for (const auto& connection : late) connection->tick(now);
+  make_way(now);
+}
+
+// While others are refused, an address that has more than its share gives up what moves slowest.
+void IoThread::make_way(Connection::Clock::time_point now) {
+  if (!shared_.admission.contended(now)) return;
+  std::shared_ptr<Connection> slowest;
+  double least = 0;
+  for (const auto& [key, connection] : connections_) {
+    const auto pace = connection->slowest(now);
+    if (!pace || (slowest != nullptr && *pace >= least)) continue;
+    if (!shared_.admission.gives_way(connection->client(), now)) continue;
+    slowest = connection;
+    least = *pace;
+  }
+  if (slowest != nullptr) slowest->give_way(now);
 }
 
 std::string_view IoThread::date() {

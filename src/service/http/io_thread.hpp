@@ -113,6 +113,7 @@ class IoThread {
   void drain();
   void accept_anew() noexcept;
   void tick();
+  void make_way(Connection::Clock::time_point now);
   void tell_unlogged() noexcept;
   void wait_for_answers();
   void take_answers();

@@ -100,7 +100,6 @@ Result<void> set_flag(int fd, int level, int option, const std::string& name) {
 
 Result<void> prepare_tcp(int fd, int family, const std::string& name) {
   if (auto set = set_flag(fd, SOL_SOCKET, SO_REUSEADDR, name); !set) return set;
-  if (auto set = set_flag(fd, SOL_SOCKET, SO_REUSEPORT, name); !set) return set;
   // [::] means IPv6 alone; who wants both names both.
   if (family == AF_INET6) return set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, name);
   return {};
@@ -108,7 +107,14 @@ Result<void> prepare_tcp(int fd, int family, const std::string& name) {
 
 }  // namespace
 
-Result<ListeningSocket> open_listener(const Endpoint& endpoint) {
+void remove_bound_path(const BoundPath& file) noexcept {
+  struct stat facts {};
+  if (file.path.empty() || ::lstat(file.path.c_str(), &facts) != 0) return;
+  const bool same = facts.st_dev == file.device && facts.st_ino == file.inode;
+  if (same) (void)::unlink(file.path.c_str());
+}
+
+Result<ListeningSocket> open_listener(const Endpoint& endpoint, bool joins) {
   SocketAddress address;
   const socklen_t length = fill(address, endpoint);
   const int family = address.any.sa_family;
@@ -127,9 +133,22 @@ Result<ListeningSocket> open_listener(const Endpoint& endpoint) {
   } else if (auto prepared = prepare_tcp(made.fd.get(), family, name); !prepared) {
     return fail(prepared.error());
   }
+  const auto share = [&]() -> Result<void> {
+    return family == AF_UNIX ? Result<void>()
+                             : set_flag(made.fd.get(), SOL_SOCKET, SO_REUSEPORT, name);
+  };
+  if (joins) {
+    if (auto shared = share(); !shared) return fail(shared.error());
+  }
   if (::bind(made.fd.get(), &address.any, length) != 0) return refuse(name, "listen", errno);
+  // From here on nobody else gets the port, though it can be shared.
+  if (!joins) {
+    if (auto shared = share(); !shared) return fail(shared.error());
+  }
   if (family == AF_UNIX) {
-    made.unix_path = endpoint.unix_path;
+    struct stat facts {};
+    if (::lstat(endpoint.unix_path.c_str(), &facts) != 0) return refuse(name, "listen", errno);
+    made.bound = {endpoint.unix_path, facts.st_dev, facts.st_ino};
     // Others than owner and group may not connect, however open the folder is.
     (void)::chmod(endpoint.unix_path.c_str(), 0660);
   }
@@ -170,7 +189,7 @@ Result<ListeningSocket> duplicate(const ListeningSocket& socket) {
   ListeningSocket copy{base::FileDescriptor(::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 3)),
                        socket.family,
                        socket.name,
-                       socket.unix_path,
+                       socket.bound,
                        socket.tls,
                        socket.inherited};
   if (!copy.fd.valid()) return refuse(socket.name, "share the socket", errno);

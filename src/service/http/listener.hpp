@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
@@ -11,21 +12,33 @@
 
 namespace framewire::service::http {
 
+/// A socket's file, as it was when it was made: another server may have put its own in its place.
+struct BoundPath {
+  std::string path;  ///< empty for TCP
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+
+/// Deletes the file, if it still is that one.
+void remove_bound_path(const BoundPath& file) noexcept;
+
 /// A socket that listens, with what it listens on.
 struct ListeningSocket {
   base::FileDescriptor fd;
   int family = 0;
-  std::string name;       ///< "127.0.0.1:8080", "[::1]:8080" or "unix:PATH", with the real port;
-                          ///< with "tls:" in front where TLS is spoken
-  std::string unix_path;  ///< to be deleted at the end; empty for TCP
+  std::string name;  ///< "127.0.0.1:8080", "[::1]:8080" or "unix:PATH", with the real port;
+                     ///< with "tls:" in front where TLS is spoken
+  BoundPath bound;   ///< to be deleted at the end
   bool tls = false;
   bool inherited = false;  ///< handed over by whoever started the program, who keeps it open
 };
 
-/// Opens one. TCP sockets share their port with those of other threads (SO_REUSEPORT). A socket's
+/// Opens one. TCP sockets can share their port with those of other threads (SO_REUSEPORT), but the
+/// first one has it alone: another server at the same port is an error, not a partner. A socket's
 /// file that nobody listens on is replaced; its permissions are 0660 less what the umask takes.
+/// @param joins  a socket of this server has the port already
 /// @return io_error about the endpoint, with the system's reason
-[[nodiscard]] Result<ListeningSocket> open_listener(const Endpoint& endpoint);
+[[nodiscard]] Result<ListeningSocket> open_listener(const Endpoint& endpoint, bool joins = false);
 
 /// A socket that whoever started the program opened: it is checked and named, never deleted. A TCP
 /// socket is shared by all threads.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <cstring>
 #include <service/http/head.hpp>
 #include <service/http/multipart.hpp>
 
@@ -48,6 +49,14 @@ struct FormPart {
   std::string name;
   bool is_file = false;
 };
+
+// As Text::find(), but for the time: that looks again at each byte that the needle begins with, and
+// whoever sends the body may send nothing else.
+std::size_t find(Text text, Text needle) {
+  const void* const found = ::memmem(text.data(), text.size(), needle.data(), needle.size());
+  return found == nullptr ? Text::npos
+                          : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
 
 // The fields above a part's data.
 Result<FormPart> parse_part_head(Text head) {
@@ -130,7 +139,7 @@ Result<Form> parse_form(std::span<const std::uint8_t> body, Text boundary) {
     const auto part = parse_part_head(rest.substr(0, head_end));
     if (!part) return fail(part.error());
     rest.remove_prefix(head_end + 4);
-    const auto end = rest.find(delimiter);
+    const auto end = find(rest, delimiter);
     if (end == Text::npos) return refuse("the form ends inside a part");
     if (auto taken = take_part(*part, rest.substr(0, end), form); !taken) {
       return fail(taken.error());

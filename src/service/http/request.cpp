@@ -1,7 +1,6 @@
 #include <service/http/actions.hpp>
 #include <service/http/images.hpp>
 #include <service/http/io_thread.hpp>
-#include <service/http/pace.hpp>
 #include <service/http/request.hpp>
 #include <utility>
 
@@ -156,8 +155,8 @@ void HttpRequest::respond(Response response) {
   if (!exchange.body_in_use) io_.shared().admission.answered(exchange.ticket, bytes);
   carrier_.send_answer();
   state_ = State::kAnswered;
-  deadline_ = Clock::now() +
-              Milliseconds(io_.settings().write_timeout_ms + bytes * 1000 / kMinBytesPerSecond);
+  pace_.begin(Clock::now(), Milliseconds(io_.settings().write_timeout_ms));
+  deadline_ = pace_.deadline();
 }
 
 void HttpRequest::respond_busy() {
@@ -170,12 +169,16 @@ void HttpRequest::respond_busy() {
 void HttpRequest::tick(Clock::time_point now) {
   if (now < deadline_) return;
   if (state_ == State::kBody) {
-    if (now < body_deadline_ && exchange_->body.engine_memory) {
+    if (now < pace_.deadline() && exchange_->body.engine_memory) {
       // The body has been slow to come.
-      deadline_ = body_deadline_;
+      deadline_ = pace_.deadline();
       carrier_.expect_move();
       return;
     }
+    const std::uint64_t filled = exchange_->body.filled_bytes;
+    const bool late = pace_.is_late(filled - std::exchange(paced_bytes_, filled), now);
+    deadline_ = pace_.deadline();
+    if (!late) return;
     Response response = error_response(exchange_->error_form, Code::kRequestTimeout, "deadline",
                                        "the request's body did not come in time");
     response.close = true;
@@ -187,10 +190,32 @@ void HttpRequest::tick(Clock::time_point now) {
   }
 }
 
+std::optional<double> HttpRequest::body_pace(Clock::time_point now) const noexcept {
+  if (state_ != State::kBody) return std::nullopt;
+  return bytes_per_second(exchange_->body.filled_bytes, exchange_->begun, now);
+}
+
+void HttpRequest::give_way() {
+  Response response =
+      refuse_admission(exchange_->error_form, ClientAdmission::Verdict::kClientShare);
+  response.close = true;
+  respond(std::move(response));
+}
+
+bool HttpRequest::is_unread(std::uint64_t read_bytes, Clock::time_point now) noexcept {
+  const bool late = pace_.is_late(read_bytes, now);
+  deadline_ = pace_.deadline();
+  return late;
+}
+
 void HttpRequest::give_up(Code logged, std::string_view message) {
   exchange_->answered = true;
   exchange_->stop.request_stop();
   log(logged, 0, message);
+}
+
+void HttpRequest::sent() noexcept {
+  if (!exchange_->body_in_use) exchange_->ticket.give_back();
 }
 
 void HttpRequest::abandon() noexcept {

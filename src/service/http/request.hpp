@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <service/http/connection.hpp>
 #include <service/http/exchange.hpp>
 #include <service/http/head.hpp>
+#include <service/http/pace.hpp>
 #include <service/http/response.hpp>
 #include <string>
 #include <string_view>
@@ -84,8 +86,18 @@ class HttpRequest {
   void respond_busy();
   /// Looks at the time of a body or of the work. @see deadline()
   void tick(Clock::time_point now);
+  /// How fast the body comes, in kBody. @see bytes_per_second()
+  [[nodiscard]] std::optional<double> body_pace(Clock::time_point now) const noexcept;
+  /// Answers 429: others need the room more.
+  void give_way();
+  /// Looks at the time of an answer that is being sent.
+  /// @param read_bytes  by the client, since the last call
+  [[nodiscard]] bool is_unread(std::uint64_t read_bytes, Clock::time_point now) noexcept;
   /// The client is gone: nobody waits for an answer any more. Logs that.
   void give_up(Code logged, std::string_view message = {});
+  /// The answer has gone out. What still holds the exchange, as a read of its body that was under
+  /// way does, keeps no room from others.
+  void sent() noexcept;
   /// What it came by is closed. Logs nothing.
   void abandon() noexcept;
   /// Writes the line of the log. @param bytes_out  of the answer's body
@@ -99,8 +111,7 @@ class HttpRequest {
   [[nodiscard]] Response& response() noexcept { return response_; }
   /// What is sent of the answer's body: nothing after HEAD and with 304.
   [[nodiscard]] std::span<const std::uint8_t> body_to_send() const noexcept;
-  /// When the body and the work are to be done; in kAnswered, when the client is to have read the
-  /// answer.
+  /// When tick(), or is_unread() in kAnswered, has something to look at.
   [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
 
  private:
@@ -119,7 +130,8 @@ class HttpRequest {
   Carrier& carrier_;
   State state_ = State::kHead;
   Clock::time_point deadline_{};
-  Clock::time_point body_deadline_{};
+  Pace pace_;                      ///< of the body, later of the answer
+  std::uint64_t paced_bytes_ = 0;  ///< of the body, which pace_ knows of
   std::shared_ptr<Exchange> exchange_;
   Response response_;
 };

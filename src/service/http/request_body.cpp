@@ -4,7 +4,6 @@
 #include <service/http/actions.hpp>
 #include <service/http/frame_size.hpp>
 #include <service/http/io_thread.hpp>
-#include <service/http/pace.hpp>
 #include <service/http/request.hpp>
 
 namespace framewire::service::http {
@@ -38,12 +37,10 @@ void HttpRequest::begin_body() {
   }
   if (!reserve_body()) return;
   state_ = State::kBody;
-  const std::uint64_t length = exchange_->head.content_length.value_or(0);
   const auto now = Clock::now();
-  body_deadline_ =
-      now + Milliseconds(settings.read_timeout_ms + length * 1000 / kMinBytesPerSecond);
-  deadline_ = exchange_->body.engine_memory ? std::min(body_deadline_, now + kEngineMemoryTime)
-                                            : body_deadline_;
+  pace_.begin(now, Milliseconds(settings.read_timeout_ms));
+  deadline_ = exchange_->body.engine_memory ? std::min(pace_.deadline(), now + kEngineMemoryTime)
+                                            : pace_.deadline();
   carrier_.expect_body();
 }
 
@@ -60,6 +57,9 @@ bool HttpRequest::reserve_body() {
     respond(refuse_admission(exchange.error_form, verdict));
     return false;
   }
+  // There has to be room for the pixels now, but nobody keeps it from others by a length alone:
+  // they are counted once the frame header is there.
+  (void)shared.admission.change(exchange.ticket, bytes, 0);
   if (chunked || bytes == 0) {
     take_memory(exchange.body, std::max<std::size_t>(bytes, 1));
     exchange.body.room = exchange.body.room.first(bytes);
@@ -104,8 +104,7 @@ bool HttpRequest::grow_body(std::size_t bytes) {
   if (needed <= body.room.size()) return true;
   const auto larger = static_cast<std::size_t>(
       std::min<std::uint64_t>(bound, std::max(needed, body.room.size() * 2)));
-  const auto verdict =
-      io_.shared().admission.change(exchange.ticket, larger, larger * kPixelsPerByte);
+  const auto verdict = io_.shared().admission.change(exchange.ticket, larger, 0);
   if (verdict != ClientAdmission::Verdict::kAdmitted) {
     Response response = refuse_admission(exchange.error_form, verdict);
     response.close = true;
@@ -113,10 +112,6 @@ bool HttpRequest::grow_body(std::size_t bytes) {
     return false;
   }
   take_memory(body, larger);
-  // More has come than was known of; so more time is due.
-  body_deadline_ = exchange.begun + Milliseconds(io_.settings().read_timeout_ms +
-                                                 needed * 1000 / kMinBytesPerSecond);
-  deadline_ = body_deadline_;
   return true;
 }
 

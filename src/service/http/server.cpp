@@ -87,7 +87,7 @@ Result<void> share_among(const std::vector<ListeningSocket>& sockets,
 // One thread is enough for those.
 Result<void> listen_for_metrics(const ServiceSettings& settings, InheritedListeners& inherited,
                                 IoThread& io, std::vector<std::string>& names,
-                                std::vector<std::string>& unix_paths) {
+                                std::vector<BoundPath>& bound_paths) {
   for (ListeningSocket& socket : inherited.metrics) {
     names.push_back(socket.name);
     if (auto listening = io.listen(std::move(socket), true); !listening) return listening;
@@ -100,7 +100,7 @@ Result<void> listen_for_metrics(const ServiceSettings& settings, InheritedListen
     auto socket = open_listener(*endpoint);
     if (!socket) return fail(socket.error());
     names.push_back(socket->name);
-    if (socket->family == AF_UNIX) unix_paths.push_back(socket->unix_path);
+    if (socket->family == AF_UNIX) bound_paths.push_back(socket->bound);
     if (auto listening = io.listen(std::move(*socket), true); !listening) return listening;
   }
   return {};
@@ -149,10 +149,10 @@ struct Server::Parts {
     ios.clear();
     unlink_paths();
   }
-  /// From here on nobody connects to a path of ours, nor would a successor's be taken away.
+  /// From here on nobody connects to a path of ours.
   void unlink_paths() noexcept {
-    for (const std::string& path : unix_paths) (void)::unlink(path.c_str());
-    unix_paths.clear();
+    for (const BoundPath& file : bound_paths) remove_bound_path(file);
+    bound_paths.clear();
   }
 
   std::unique_ptr<PictureEngine> own;  ///< over an engine of this process; else null
@@ -162,7 +162,7 @@ struct Server::Parts {
   Images images;
   std::vector<std::unique_ptr<IoThread>> ios;
   std::vector<std::thread> threads;
-  std::vector<std::string> unix_paths;
+  std::vector<BoundPath> bound_paths;
   std::unique_ptr<AsideThreads> aside;
   std::unique_ptr<AsideThreads> scraping;
 };
@@ -226,12 +226,13 @@ Result<std::unique_ptr<Server>> Server::start(const ServiceSettings& settings,
       std::optional<ListeningSocket> first;
       for (const auto& io : parts->ios) {
         // Every thread has a TCP socket of its own, and shares one of the file system.
-        auto socket =
-            first && first->family == AF_UNIX ? duplicate(*first) : open_listener(*endpoint);
+        auto socket = first && first->family == AF_UNIX
+                          ? duplicate(*first)
+                          : open_listener(*endpoint, first.has_value());
         if (!socket) return fail(socket.error());
         if (!first) {
           names.push_back(socket->name);
-          if (socket->family == AF_UNIX) parts->unix_paths.push_back(socket->unix_path);
+          if (socket->family == AF_UNIX) parts->bound_paths.push_back(socket->bound);
           const auto bound = parse_endpoint(socket->name);
           if (bound) endpoint = bound;
           auto copy = duplicate(*socket);
@@ -244,7 +245,7 @@ Result<std::unique_ptr<Server>> Server::start(const ServiceSettings& settings,
       }
     }
     if (auto listening =
-            listen_for_metrics(settings, inherited, *parts->ios.front(), names, parts->unix_paths);
+            listen_for_metrics(settings, inherited, *parts->ios.front(), names, parts->bound_paths);
         !listening) {
       return fail(listening.error());
     }

@@ -171,12 +171,12 @@ constexpr SettingRow kSettingRows[] = {
      kBytesAccepted,
      [](S& s, Text t) { return parse_small_bytes(t, s.max_target_bytes); },
      [](const S& s) { return options::print_count(s.max_target_bytes, kBytes); }},
-    {{"read-timeout", "MS", "", "", "for a request's head, and for its body beyond what 128 KB/s "
-      "would take", "Connections"}, kTimeoutAccepted,
+    {{"read-timeout", "MS", "", "", "for a request's head; how far its body may fall behind "
+      "128 KB/s", "Connections"}, kTimeoutAccepted,
      [](S& s, Text t) { return parse_timeout(t, s.read_timeout_ms); },
      [](const S& s) { return number(s.read_timeout_ms); }},
-    {{"write-timeout", "MS", "", "", "for an answer, beyond what 128 KB/s would take",
-      "Connections"}, kTimeoutAccepted,
+    {{"write-timeout", "MS", "", "", "how far the reading of an answer may fall behind "
+      "128 KB/s", "Connections"}, kTimeoutAccepted,
      [](S& s, Text t) { return parse_timeout(t, s.write_timeout_ms); },
      [](const S& s) { return number(s.write_timeout_ms); }},
     {{"keep-alive-timeout", "MS", "", "", "how long a connection may be idle", "Connections"},

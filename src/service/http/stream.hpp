@@ -1,8 +1,11 @@
 // A client's socket, plain or under TLS, with the same operations.
 #pragma once
 
+#include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <algorithm>
 #include <array>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/buffer.hpp>
@@ -10,6 +13,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <cstdint>
 #include <memory>
 #include <service/http/tls_session.hpp>
 #include <span>
@@ -59,7 +63,12 @@ class SocketStream {
       const std::array<boost::asio::const_buffer, 2> buffers = {
           boost::asio::buffer(head.data(), head.size()),
           boost::asio::buffer(body.data(), body.size())};
-      boost::asio::async_write(socket_, buffers, std::move(handler));
+      const auto count = [this, before = written_bytes_](const boost::system::error_code& error,
+                                                         std::size_t written) -> std::size_t {
+        written_bytes_ = before + written;
+        return error ? 0 : kTlsTurnBytes;
+      };
+      boost::asio::async_write(socket_, buffers, count, std::move(handler));
     } else {
       tls_->begin_write(head, body);
       drive([this] { return tls_->write(); }, std::move(handler), true);
@@ -81,10 +90,27 @@ class SocketStream {
     return true;
   }
 
+  /// How much of all that was written the other end has taken: what waits in the socket counts not.
+  /// Never less than before.
+  [[nodiscard]] std::uint64_t delivered_bytes() noexcept {
+    const std::uint64_t written = tls_ != nullptr ? tls_->written_bytes() : written_bytes_;
+    int waiting = 0;
+    if (::ioctl(socket_.native_handle(), SIOCOUTQ, &waiting) != 0) waiting = 0;
+    const std::uint64_t unsent = std::min<std::uint64_t>(static_cast<unsigned>(waiting), written);
+    delivered_bytes_ = std::max(delivered_bytes_, written - unsent);
+    return delivered_bytes_;
+  }
+
   /// Whether bytes have come that nobody has read.
   [[nodiscard]] bool has_unread() noexcept {
     int unread = 0;
     return ::ioctl(socket_.native_handle(), FIONREAD, &unread) == 0 && unread > 0;
+  }
+
+  /// Whether the other end sends nothing more: known even where bytes have come that nobody reads.
+  [[nodiscard]] bool input_has_ended() noexcept {
+    pollfd state{socket_.native_handle(), POLLRDHUP, 0};
+    return ::poll(&state, 1, 0) > 0;
   }
 
   /// Ends the read under way with operation_aborted, unless it is done already. No write is.
@@ -142,6 +168,8 @@ class SocketStream {
 
   Socket socket_;
   std::unique_ptr<TlsSession> tls_;
+  std::uint64_t written_bytes_ = 0;  ///< without TLS
+  std::uint64_t delivered_bytes_ = 0;
 };
 
 }  // namespace framewire::service::http

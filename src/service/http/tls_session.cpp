@@ -166,6 +166,7 @@ TlsStep TlsSession::write() noexcept {
     writing_ = result != 1;
     if (writing_) return outcome(result);
     to_write_.remove_prefix(bytes);
+    written_bytes_ += bytes;
     this_turn += bytes;
   }
 }

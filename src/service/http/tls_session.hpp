@@ -65,6 +65,8 @@ class TlsSession {
   void begin_write(std::string&& head, std::string_view body) noexcept;
   /// Goes on with it. A few records at a time: then others have their turn.
   [[nodiscard]] TlsStep write() noexcept;
+  /// How much write() has handed to the socket so far, of all texts.
+  [[nodiscard]] std::uint64_t written_bytes() const noexcept { return written_bytes_; }
   /// Writes a few bytes at once, while no other write is under way.
   /// @return false where the socket did not take them, and the session is of no more use
   [[nodiscard]] bool write_now(std::string_view text) noexcept;
@@ -90,6 +92,7 @@ class TlsSession {
   std::string staged_;    ///< what the first record holds: the head, and what fits of the body
   std::string_view to_write_;
   std::string_view then_write_;
+  std::uint64_t written_bytes_ = 0;
 };
 
 }  // namespace framewire::service::http

@@ -244,7 +244,7 @@ void OriginLoop::take_lookups() noexcept {
 
 Fetched<void> OriginLoop::transfer(Fetches::iterator fetch, std::span<const IpAddress> addresses) {
   if (!fetch->transfer) {
-    fetch->transfer = std::make_unique<OriginTransfer>(settings_, network_, budget_,
+    fetch->transfer = std::make_unique<OriginTransfer>(settings_, network_, sockets_, budget_,
                                                        fetch->job.request, fetch->job.max_bytes);
   }
   OriginTransfer& transfer = *fetch->transfer;
@@ -267,8 +267,11 @@ void OriginLoop::take_transfers() noexcept {
     char* owner = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
     Fetch* const fetch = reinterpret_cast<Fetch*>(owner);
-    curl_multi_remove_handle(multi_.get(), message->easy_handle);
-    answer_or_follow(fetch->self, code);
+    CURL* const handle = message->easy_handle;
+    curl_multi_remove_handle(multi_.get(), handle);
+    const bool again =
+        fetch->transfer->connects_anew() && curl_multi_add_handle(multi_.get(), handle) == CURLM_OK;
+    if (!again) answer_or_follow(fetch->self, code);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <service/source/fetch_error.hpp>
 #include <service/source/transfer.hpp>
+#include <utility>
 
 namespace framewire::service::source {
 namespace {
@@ -63,9 +64,11 @@ std::span<const std::uint8_t> as_bytes(const char* data, std::size_t count) noex
 }  // namespace
 
 OriginTransfer::OriginTransfer(const SourceSettings& settings, const Network& network,
-                               Budget& budget, const FetchRequest& request, std::size_t max_bytes)
+                               OriginSockets& sockets, Budget& budget, const FetchRequest& request,
+                               std::size_t max_bytes)
     : settings_(settings),
       network_(network),
+      sockets_(sockets),
       request_(request),
       names_(curl_share_init()),
       easy_(curl_easy_init()),
@@ -115,8 +118,8 @@ bool OriginTransfer::set_options(const SourceUrl& url, std::chrono::milliseconds
                        set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1)) &&
                        set(CURLOPT_HTTP09_ALLOWED, 0L) && set(CURLOPT_FOLLOWLOCATION, 0L) &&
                        set(CURLOPT_SHARE, names_.get());
-  // Has libcurl unpack what an origin compressed, though set_headers() asks it not to.
-  const bool coding = set(CURLOPT_ACCEPT_ENCODING, "gzip");
+  // What an origin compressed, though set_headers() asks it not to, is unpacked here.
+  const bool coding = set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
   // libcurl reads proxies from the environment unless told that there is none.
   const bool confined = set(CURLOPT_PROTOCOLS_STR, https ? "https" : "http") &&
                         set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https") && set(CURLOPT_PROXY, "") &&
@@ -135,7 +138,10 @@ bool OriginTransfer::set_options(const SourceUrl& url, std::chrono::milliseconds
       set(CURLOPT_HEADERFUNCTION, &OriginTransfer::on_header) && set(CURLOPT_HEADERDATA, this) &&
       set(CURLOPT_WRITEFUNCTION, &OriginTransfer::on_body) && set(CURLOPT_WRITEDATA, this) &&
       set(CURLOPT_OPENSOCKETFUNCTION, &OriginTransfer::on_socket) &&
-      set(CURLOPT_OPENSOCKETDATA, this);
+      set(CURLOPT_OPENSOCKETDATA, this) &&
+      set(CURLOPT_CLOSESOCKETFUNCTION, &OriginSockets::close) &&
+      set(CURLOPT_CLOSESOCKETDATA, &sockets_) &&
+      set(CURLOPT_PREREQFUNCTION, &OriginTransfer::on_connected) && set(CURLOPT_PREREQDATA, this);
   return request && coding && confined && tls && bounds && callbacks;
 }
 
@@ -143,9 +149,10 @@ Fetched<void> OriginTransfer::prepare(const SourceUrl& url, std::span<const IpAd
                                       std::chrono::milliseconds dial) {
   head_ = {};
   body_.reset();
+  gunzip_.reset();
   meaning_.reset();
   fault_.reset();
-  refused_address_ = false;
+  refused_address_ = dialled_ = spoilt_ = false;
   discarded_ = 0;
   error_text_[0] = '\0';
   if (!easy_ || !names_) return fail_fetch(FetchErrorKind::kBusy, "no handle");
@@ -185,6 +192,7 @@ bool OriginTransfer::header(std::string_view line) {
     // Not waited for unless it is short.
     return head_.status() == 304 || (head_.length() && *head_.length() <= kMaxDiscardedBytes);
   }
+  if (head_.is_gzip()) gunzip_.emplace();
   if (!head_.length() || head_.is_gzip()) return true;
   if (const Body::Fault fault = body_.expect(*head_.length())) {
     fault_ = fetch_error(*fault, fmt::format("{} bytes", *head_.length()));
@@ -202,7 +210,7 @@ bool OriginTransfer::body(std::span<const std::uint8_t> bytes) noexcept {
     discarded_ += bytes.size();
     return discarded_ <= kMaxDiscardedBytes;
   }
-  if (const Body::Fault fault = body_.append(bytes)) {
+  if (const Body::Fault fault = gunzip_ ? gunzip_->append(bytes, body_) : body_.append(bytes)) {
     fault_ = fetch_error(*fault, "while the body came");
     return false;
   }
@@ -229,7 +237,23 @@ curl_socket_t OriginTransfer::on_socket(void* self, curlsocktype, curl_sockaddr*
       return CURL_SOCKET_BAD;
     }
   }
-  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  transfer.dialled_ = true;
+  return transfer.sockets_.open(*address);
+}
+
+// Before the request is sent: what waits at a kept connection is no answer to it. Under TLS that
+// may also be a ticket that came late; then a connection more is made than had to be.
+int OriginTransfer::on_connected(void* self, char*, char*, int, int local_port) noexcept {
+  auto& transfer = *static_cast<OriginTransfer*>(self);
+  if (transfer.dialled_ || !transfer.sockets_.is_spoilt(local_port)) return CURL_PREREQFUNC_OK;
+  transfer.spoilt_ = true;
+  return CURL_PREREQFUNC_ABORT;
+}
+
+bool OriginTransfer::connects_anew() noexcept {
+  if (!std::exchange(spoilt_, false)) return false;
+  error_text_[0] = '\0';
+  return set(CURLOPT_FRESH_CONNECT, 1L);
 }
 
 FetchError OriginTransfer::failure(CURLcode code) const {
@@ -244,6 +268,9 @@ Fetched<std::variant<Original, Redirect>> OriginTransfer::original() {
   if (**meaning_ == AnswerHead::Meaning::kNotModified) {
     original.not_modified = true;
     return original;
+  }
+  if (gunzip_ && !gunzip_->ended()) {
+    return fail_fetch(FetchErrorKind::kTruncated, "its gzip does not end");
   }
   auto bytes = body_.take();
   if (!bytes) return fail_fetch(bytes.error());

@@ -6,7 +6,9 @@
 #include <optional>
 #include <service/source/answer_head.hpp>
 #include <service/source/body.hpp>
+#include <service/source/gunzip.hpp>
 #include <service/source/network.hpp>
+#include <service/source/origin_sockets.hpp>
 #include <service/source/source_url.hpp>
 #include <span>
 #include <string>
@@ -23,8 +25,9 @@ struct Redirect {
 /// Thread safety: one thread at a time, the one that drives the multi handle.
 class OriginTransfer {
  public:
-  OriginTransfer(const SourceSettings& settings, const Network& network, Budget& budget,
-                 const FetchRequest& request, std::size_t max_bytes);
+  /// @param sockets  of the multi handle, and there as long as that
+  OriginTransfer(const SourceSettings& settings, const Network& network, OriginSockets& sockets,
+                 Budget& budget, const FetchRequest& request, std::size_t max_bytes);
   OriginTransfer(const OriginTransfer&) = delete;
   OriginTransfer& operator=(const OriginTransfer&) = delete;
 
@@ -38,6 +41,9 @@ class OriginTransfer {
   [[nodiscard]] Fetched<void> prepare(const SourceUrl& url, std::span<const IpAddress> addresses,
                                       std::chrono::milliseconds dial);
   [[nodiscard]] CURL* handle() const noexcept { return easy_.get(); }
+  /// Whether nothing was sent, since the kept connection that libcurl chose was of no more use. If
+  /// so the request is to be done again as it is, on a new one; the handle is in no multi handle.
+  [[nodiscard]] bool connects_anew() noexcept;
   /// After libcurl is done with the request.
   [[nodiscard]] Fetched<std::variant<Original, Redirect>> take_result(CURLcode code);
 
@@ -56,6 +62,8 @@ class OriginTransfer {
   static std::size_t on_header(char* data, std::size_t size, std::size_t count,
                                void* self) noexcept;
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
+  static int on_connected(void* self, char* remote_ip, char* local_ip, int remote_port,
+                          int local_port) noexcept;
   static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address) noexcept;
 
   [[nodiscard]] bool header(std::string_view line);
@@ -72,6 +80,7 @@ class OriginTransfer {
 
   const SourceSettings& settings_;
   const Network& network_;
+  OriginSockets& sockets_;
   const FetchRequest& request_;
   bool conditional_ = false;
   // The names that this handle knows, apart from all others'. Outlives the handle that uses it.
@@ -83,9 +92,12 @@ class OriginTransfer {
 
   AnswerHead head_;
   Body body_;
+  std::optional<Gunzip> gunzip_;  ///< where the body is compressed
   std::optional<Fetched<AnswerHead::Meaning>> meaning_;
   std::optional<FetchError> fault_;  ///< why we gave the transfer up
   bool refused_address_ = false;
+  bool dialled_ = false;  ///< a connection was made for this request
+  bool spoilt_ = false;   ///< the one that was kept is of no use
   std::size_t discarded_ = 0;
 };
 

@@ -129,6 +129,23 @@ TEST(HttpHttp2SlowAttack, WhoReadsNothingAtAllIsCutOff) {
   expect_still_serving(server);
 }
 
+// However long answers and bodies are that do not move.
+TEST(HttpHttp2SlowAttack, LongOnesThatStopEnd) {
+  const LargeFile large;
+  ServiceSettings settings = large.settings();
+  settings.write_timeout_ms = settings.read_timeout_ms = 1'000;
+  TlsServer server(settings);
+  Http2Client client(server.endpoint(), test::settings(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0));
+  client.opens_windows = false;
+  const std::int32_t unread = client.begin(large.fields);
+  EXPECT_EQ(client.answer(unread).reset, NGHTTP2_CANCEL);
+  client.opens_windows = true;
+  const std::int32_t unsent = client.begin(post_fields("/v1/resize", 60'000'000), false);
+  EXPECT_EQ(client.answer(unsent).status, 408);
+  client.reset();
+  expect_still_serving(server);
+}
+
 TEST(HttpHttp2SlowAttack, AnswersThatWaitAreBounded) {
   const LargeFile large;
   TlsServer server(large.settings());

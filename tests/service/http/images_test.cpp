@@ -5,6 +5,7 @@
 #include <service/http/etag.hpp>
 #include <set>
 #include <tests/service/http/image_server.hpp>
+#include <tests/service/http/other_address.hpp>
 #include <tests/service/support/temporary_folder.hpp>
 #include <thread>
 
@@ -126,8 +127,10 @@ TEST(HttpImages, NotModifiedCostsNoDecoding) {
   const std::string etag = first->field("etag");
   ASSERT_TRUE(etag.starts_with('"') && etag.ends_with('"')) << etag;
   const auto images = server.engine().stats().host_images;
-  for (const std::string& condition : {"If-None-Match: " + etag, "If-None-Match: \"x\", W/" + etag,
-                                       "If-Modified-Since: " + first->field("last-modified")}) {
+  for (const std::string& condition :
+       {"If-None-Match: " + etag, "If-None-Match: \"x\", W/" + etag,
+        "If-None-Match: \"x\"\r\nIf-None-Match: " + etag, std::string("If-None-Match: *"),
+        "If-Modified-Since: " + first->field("last-modified")}) {
     const auto again = client.ask(get("/unsafe/width:100/plain/a.jpg", condition + "\r\n"));
     ASSERT_TRUE(again);
     EXPECT_EQ(again->status, 304) << condition;
@@ -135,7 +138,7 @@ TEST(HttpImages, NotModifiedCostsNoDecoding) {
     EXPECT_EQ(again->field("cache-control"), "max-age=31536000, public");
     EXPECT_EQ(again->body, "");
   }
-  EXPECT_EQ(server.engine().stats().host_images, images) << "something was decoded";
+  EXPECT_EQ(server.engine().stats().host_images, images + 1) << "only * has it made";
   // Other options make another picture; another original, too.
   EXPECT_EQ(client.ask(get("/unsafe/w:101/plain/a.jpg", "If-None-Match: " + etag + "\r\n"))->status,
             200);
@@ -216,6 +219,61 @@ TEST(HttpImages, EqualRequestsShareOneComputation) {
   EXPECT_EQ(images.ask(spellings[2])->field("content-disposition"),
             "inline; filename=\"other.jpg\"");
   EXPECT_EQ(fetches, 2);
+}
+
+// Whoever asked first has more than its share while others wait. Who joined it has not.
+TEST(HttpImagesAttack, NobodyIsRefusedForAnothersShare) {
+  const std::string jpeg = text_of(make_jpeg(400, 300));
+  std::atomic<bool> go = false;
+  ServiceSettings settings = loopback();
+  settings.bytes_under_way = 100'000'000;
+  const ImageServer images(scripted::answering([&](const std::string&) {
+                             while (!go) std::this_thread::sleep_for(5ms);
+                             return scripted::ok(jpeg);
+                           }),
+                           settings);
+  TestClient first(images.server->endpoint());
+  ASSERT_TRUE(first.send(get(kImageTarget)));
+  ASSERT_TRUE(within_a_minute([&] { return are_under_way(images, 1); }));
+  const OtherAddress second(images.server->endpoint());
+  ASSERT_TRUE(second.send(get(kImageTarget)));
+  ASSERT_TRUE(within_a_minute([&] { return are_under_way(images, 2); }));
+  ClientAdmission& admission = images.server->server().admission();
+  const ClientKey greedy{std::uint64_t{1} << 32 | 0x7F000001};
+  ClientAdmission::Ticket held;
+  ClientAdmission::Ticket refused;
+  ASSERT_EQ(admission.admit(greedy, 90'000'000, 0, held), ClientAdmission::Verdict::kAdmitted);
+  // As if it had just happened, however long what follows takes.
+  ASSERT_EQ(admission.admit(ClientKey{3}, 20'000'000, 0, refused,
+                            ClientAdmission::Clock::now() + std::chrono::hours(1)),
+            ClientAdmission::Verdict::kOverBudget);
+  go = true;
+  EXPECT_EQ(first.receive()->status, 429);
+  EXPECT_EQ(second.status(), 200);
+  held.give_back();
+  EXPECT_TRUE(images.server->idle());
+}
+
+// What it has sent behind its request fills the buffer, so that its end is not read.
+TEST(HttpImagesAttack, WhoVanishesBehindWhatItSentIsNoticed) {
+  ServiceSettings settings = loopback();
+  settings.request_timeout_ms = 300'000;
+  settings.source.download_timeout = std::chrono::minutes(5);
+  const ImageServer images(
+      [&](scripted::Connection& connection) {
+        (void)connection.read_head();
+        connection.stall(300'000);
+      },
+      settings);
+  {
+    TestClient client(images.server->endpoint());
+    std::string request = get(kImageTarget);
+    for (int i = 0; i < 300; ++i) request += get("/livez");
+    ASSERT_TRUE(client.send(request));
+    ASSERT_TRUE(within_a_minute([&] { return are_under_way(images, 1); }));
+  }
+  EXPECT_TRUE(images.server->idle());
+  EXPECT_NE(images.server->log().find("\"status\":499"), std::string::npos);
 }
 
 TEST(HttpImages, SignaturesGoBeforeAllElse) {

@@ -261,14 +261,17 @@ struct Reader {
 };
 
 TEST(HttpMetricsAttack, OnlyThisMachineReadsThemUnlessItIsSaid) {
-  const Reader readers[] = {{"Host: 127.0.0.1:8080\r\n", 200},
-                            {"Host: localhost\r\n", 200},
-                            {"Host: [::1]:80\r\n", 200},
-                            {"Host: evil.example\r\n", 404},
-                            {"Host: 127.0.0.1.evil.example\r\n", 404},
-                            {"Host: localhost\r\nX-Forwarded-For: 192.0.2.1\r\n", 404},
-                            {"Host: localhost\r\nForwarded: for=192.0.2.1\r\n", 404},
-                            {"Host: localhost\r\nVia: 1.1 proxy\r\n", 404}};
+  const Reader readers[] = {
+      {"Host: 127.0.0.1:8080\r\n", 200},
+      {"Host: localhost\r\n", 200},
+      {"Host: [::1]:80\r\n", 200},
+      {"Host: evil.example\r\n", 404},
+      {"Host: 127.0.0.1.evil.example\r\n", 404},
+      {"Host: localhost\r\nX-Forwarded-For: 192.0.2.1\r\n", 404},
+      {"Host: localhost\r\nX-Forwarded-For:\r\n", 404},
+      {"Host: localhost\r\nX-Forwarded-For: \r\nX-Forwarded-For: 192.0.2.1\r\n", 404},
+      {"Host: localhost\r\nForwarded: for=192.0.2.1\r\n", 404},
+      {"Host: localhost\r\nVia: 1.1 proxy\r\n", 404}};
   const scripted::TemporaryFolder folder;
   const std::string socket = "unix:" + (folder.path() / "s").string();
   const auto check = [&](const std::vector<std::string>& metrics, bool readable, bool everybody) {

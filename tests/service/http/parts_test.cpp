@@ -1,9 +1,13 @@
 // Chunked bodies, queries, forms, dates, admission: each by itself.
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <jpeg/gain_map.hpp>
+#include <jpeg/mpf.hpp>
 #include <service/http/admission.hpp>
 #include <service/http/chunked.hpp>
 #include <service/http/frame_size.hpp>
 #include <service/http/multipart.hpp>
+#include <service/http/pace.hpp>
 #include <service/http/query.hpp>
 #include <service/http/response.hpp>
 #include <tests/service/http/client.hpp>
@@ -131,6 +135,17 @@ TEST(HttpForm, NamesItsBoundary) {
   EXPECT_EQ(form_boundary("multipart/form-data; boundary=\"a\nb\""), "");
 }
 
+// Runs of what a boundary begins with, and boundaries that are almost there.
+TEST(HttpFormAttack, AlmostBoundariesArePartOfTheFile) {
+  std::string file;
+  for (int i = 0; i < 1000; ++i) file += "\r\r\n-\r\n--\r\n--boundar\r";
+  const std::string body = "--boundary\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\n" +
+                           file + "\r\n--boundary--";
+  const auto form = parse_form(bytes_of(body), "boundary");
+  ASSERT_TRUE(form);
+  EXPECT_EQ(std::string(form->file.begin(), form->file.end()), file);
+}
+
 TEST(HttpFormAttack, EveryCutOfAFormIsRefused) {
   const std::string body =
       "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nx\r\n"
@@ -175,6 +190,27 @@ TEST(HttpResponseAttack, NoValueBeginsALine) {
   response.add_field("X", "a\r\nSet-Cookie: b\n\x7F");
   EXPECT_EQ(response.fields, "X: a__Set-Cookie: b__\r\n");
   EXPECT_EQ(json_escaped("a\"\\\n\xFF\xC3\xA4"), "a\\\"\\\\\\u000a\xEF\xBF\xBD\xC3\xA4");
+  // C1, a line separator, an override and an isolate of direction; what is text stays.
+  EXPECT_EQ(json_escaped("\xC2\x9B"
+                         "2J\xE2\x80\xA8\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\x93"),
+            "\\u009b"
+            "2J\\u2028\\u202e\\u2066\xE2\x80\x93");
+}
+
+TEST(HttpPace, TimeIsForBytesThatMove) {
+  using namespace std::chrono_literals;
+  Pace pace;
+  const Pace::Clock::time_point begun{};
+  pace.begin(begun, 10s);
+  EXPECT_FALSE(pace.is_late(0, begun + 9s));
+  EXPECT_TRUE(pace.is_late(0, begun + 10s));
+  // One second for what comes in one, at the least pace.
+  EXPECT_FALSE(pace.is_late(kMinBytesPerSecond, begun + 10s));
+  EXPECT_EQ(pace.deadline(), begun + 11s);
+  EXPECT_TRUE(pace.is_late(1, begun + 12s)) << "a byte is little time";
+  // What comes fast is no reason to wait for long.
+  EXPECT_FALSE(pace.is_late(~std::uint64_t{0}, begun + 12s));
+  EXPECT_EQ(pace.deadline(), begun + 22s);
 }
 
 TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
@@ -185,6 +221,64 @@ TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
     const auto pixels = count_frame_pixels(std::span(jpeg).first(cut));
     EXPECT_TRUE(pixels == 0 || pixels == 64u * 48u) << cut;
   }
+}
+
+// Segments in front of what a file has: SOI stays first.
+test::Bytes with_segments(const test::Bytes& jpeg, const test::Bytes& segments) {
+  test::Bytes all(jpeg.begin(), jpeg.begin() + 2);
+  all.insert(all.end(), segments.begin(), segments.end());
+  all.insert(all.end(), jpeg.begin() + 2, jpeg.end());
+  return all;
+}
+
+test::Bytes segment(std::uint8_t code, std::span<const std::uint8_t> payload) {
+  const auto bytes = static_cast<std::uint16_t>(payload.size() + 2);
+  test::Bytes made{0xFF, code, static_cast<std::uint8_t>(bytes >> 8),
+                   static_cast<std::uint8_t>(bytes & 0xFF)};
+  made.insert(made.end(), payload.begin(), payload.end());
+  return made;
+}
+
+TEST(HttpFrameSizeAttack, WhatIsHiddenCountsAsTheMostThereMayBe) {
+  constexpr std::uint64_t kLimit = 1'000'000;
+  const auto jpeg = test::make_jpeg(64, 48);
+  EXPECT_EQ(count_pixels_to_decode(jpeg, kLimit), 64u * 48u);
+  EXPECT_EQ(count_pixels_to_decode(jpeg, 1000), 0u) << "refused by its frame header";
+  test::Bytes comments;
+  for (int i = 0; i < 5000; ++i) {
+    const auto one = segment(0xFE, {});
+    comments.insert(comments.end(), one.begin(), one.end());
+  }
+  EXPECT_EQ(count_pixels_to_decode(with_segments(jpeg, comments), kLimit), kLimit);
+  // The height is told behind the scan (DNL).
+  auto later = jpeg;
+  const auto frame =
+      std::search(later.begin(), later.end(), std::begin("\xFF\xC0"), std::begin("\xFF\xC0") + 2,
+                  [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
+  ASSERT_NE(frame, later.end());
+  frame[5] = frame[6] = 0;
+  EXPECT_EQ(count_pixels_to_decode(later, kLimit), kLimit);
+}
+
+TEST(HttpFrameSizeAttack, GainMapsCount) {
+  const auto id = jpeg::kIsoGainMapId;
+  const std::span<const std::uint8_t> iso(reinterpret_cast<const std::uint8_t*>(id.data()),
+                                          id.size());
+  const auto map = with_segments(test::make_jpeg(800, 600), segment(0xE2, iso));
+  const auto plain = test::make_jpeg(64, 48);
+  // Its index goes into the head: where it lies follows from the bytes before it.
+  const std::size_t index_at = 2 + 4 + id.size() + 4;
+  const std::size_t index_bytes = jpeg::make_mpf(index_at, 0, 0).size();
+  const std::size_t primary = plain.size() + 4 + id.size() + 4 + index_bytes;
+  auto head = segment(0xE2, iso);
+  const auto index = segment(0xE2, jpeg::make_mpf(index_at, primary, map.size()));
+  head.insert(head.end(), index.begin(), index.end());
+  auto file = with_segments(plain, head);
+  ASSERT_EQ(file.size(), primary);
+  EXPECT_EQ(count_pixels_to_decode(file, 1'000'000), 64u * 48u);
+  file.insert(file.end(), map.begin(), map.end());
+  EXPECT_EQ(count_pixels_to_decode(file, 1'000'000), 64u * 48u + 800u * 600u);
+  EXPECT_EQ(count_pixels_to_decode(file, 100'000), 64u * 48u) << "a map that is refused";
 }
 
 using Verdict = ClientAdmission::Verdict;
@@ -232,6 +326,30 @@ TEST(HttpAdmissionAttack, NobodyTakesAllWhileOthersWait) {
   ClientAdmission::Ticket sixth;
   EXPECT_EQ(admission.admit(kAnn, 1, 1, sixth, now), Verdict::kClientShare);
   EXPECT_EQ(admission.admit(kAnn, 1, 1, sixth, now + std::chrono::seconds(3)), Verdict::kAdmitted);
+}
+
+// Who asks for one picture after the other, and reads none, is never more than one request.
+TEST(HttpAdmissionAttack, AnswersThatNobodyReadsCount) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  std::vector<ClientAdmission::Ticket> anns(20);
+  int admitted = 0;
+  for (auto& ticket : anns) {
+    if (admission.admit(kAnn, 0, 0, ticket, now) != Verdict::kAdmitted) continue;
+    ++admitted;
+    admission.answered(ticket, 300);
+  }
+  EXPECT_EQ(admitted, 4) << "the last one goes beyond the bound, and nothing after it";
+  ClientAdmission::Ticket bobs, more;
+  EXPECT_FALSE(admission.gives_way(kAnn, now));
+  EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kOverBudget);
+  EXPECT_TRUE(admission.gives_way(kAnn, now));
+  EXPECT_FALSE(admission.gives_way(kBob, now));
+  EXPECT_FALSE(admission.gives_way(kAnn, now + std::chrono::seconds(3)));
+  // What is read is others', as long as Ann has more than her share.
+  anns[0].give_back();
+  EXPECT_EQ(admission.admit(kAnn, 0, 0, more, now), Verdict::kClientShare);
+  EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kAdmitted);
 }
 
 TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {

@@ -1,13 +1,9 @@
 // What clients that mean harm, or break down, do to the server.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <list>
-#include <service/http/endpoint.hpp>
 #include <tests/service/http/client.hpp>
+#include <tests/service/http/other_address.hpp>
+#include <tests/service/support/temporary_folder.hpp>
 #include <thread>
 
 namespace framewire::service::http::test {
@@ -41,6 +37,108 @@ TEST(HttpServerAttack, SlowBodiesAreCutOff) {
     EXPECT_TRUE(client.closed_within(kPatience)) << framing;
   }
   EXPECT_TRUE(server.idle());
+}
+
+// Time is for bytes that come, not for those that are announced.
+TEST(HttpServerAttack, LongBodiesThatStopAreCutOff) {
+  TestServer server(impatient());
+  const std::string head =
+      "POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 60000000\r\n\r\n";
+  for (const std::size_t sent : {0u, 10'000u}) {
+    TestClient client(server.endpoint());
+    ASSERT_TRUE(client.send(head + std::string(sent, 'x')));
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer) << sent;
+    EXPECT_EQ(answer->status, 408) << sent;
+  }
+  EXPECT_TRUE(server.idle());
+}
+
+TEST(HttpServerAttack, LongAnswersThatAreNotReadEnd) {
+  const service::test::TemporaryFolder folder;
+  folder.write("large", std::string(60'000'000, 'x'));
+  ServiceSettings settings = impatient();
+  settings.source.root = folder.path().string();
+  settings.allow_raw = true;
+  TestServer server(settings);
+  TestClient client(server.endpoint());
+  ASSERT_TRUE(client.send(get("/unsafe/raw:1/plain/large")));
+  EXPECT_TRUE(within_a_minute(
+      [&] { return server.log().find("the answer was not read") != std::string::npos; }));
+  EXPECT_TRUE(server.idle());
+}
+
+// Two bodies, or two answers, take all the room, and have an hour to move.
+struct TwoTakeAll {
+  TwoTakeAll() { folder.write("large", std::string(50'000'000, 'x')); }
+  [[nodiscard]] ServiceSettings settings() const {
+    ServiceSettings settings = loopback();
+    settings.bytes_under_way = 100'000'000;
+    settings.read_timeout_ms = settings.write_timeout_ms = 3'600'000;
+    settings.source.root = folder.path().string();
+    settings.allow_raw = true;
+    return settings;
+  }
+  service::test::TemporaryFolder folder;
+};
+
+bool hold(TestServer& server, std::list<TestClient>& clients, const std::string& request) {
+  clients.emplace_back(server.endpoint());
+  return clients.back().send(request);
+}
+
+bool is_full(TestServer& server) {
+  return within_a_minute([&] { return server.server().state().bytes >= 100'000'000; });
+}
+
+bool serves_others(TestServer& server) {
+  return within_a_minute([&] {
+    const OtherAddress other(server.endpoint());
+    return other.send(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16)))) &&
+           other.status() == 200;
+  });
+}
+
+// What stands still gives way once others are refused, and before its time.
+TEST(HttpServerAttack, BodiesThatStandStillGiveWay) {
+  const TwoTakeAll two;
+  TestServer server(two.settings());
+  std::list<TestClient> clients;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(hold(server, clients,
+                     "POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 50000000\r\n\r\n"));
+  }
+  ASSERT_TRUE(is_full(server));
+  EXPECT_TRUE(serves_others(server));
+  EXPECT_TRUE(within_a_minute([&] { return server.server().state().bytes == 50'000'000; }))
+      << "its share is left to it";
+}
+
+TEST(HttpServerAttack, AnswersThatStandStillGiveWay) {
+  const TwoTakeAll two;
+  TestServer server(two.settings());
+  std::list<TestClient> clients;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(
+        hold(server, clients, get("/unsafe/raw:1/cb:" + std::to_string(i) + "/plain/large")));
+  }
+  ASSERT_TRUE(is_full(server));
+  EXPECT_TRUE(serves_others(server));
+  EXPECT_TRUE(within_a_minute(
+      [&] { return server.log().find("while others waited") != std::string::npos; }));
+}
+
+// A length is no picture: what may come of it is judged, and not kept from others.
+TEST(HttpServerAttack, LengthsTakeNoPixelsFromOthers) {
+  ServiceSettings settings = loopback();
+  settings.pixels_under_way = 1'000'000;
+  TestServer server(settings);
+  TestClient holding(server.endpoint());
+  ASSERT_TRUE(
+      holding.send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"));
+  ASSERT_TRUE(within_a_minute([&] { return server.server().state().bytes != 0; }));
+  TestClient client(server.endpoint());
+  EXPECT_EQ(client.ask(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16))))->status, 200);
 }
 
 TEST(HttpServerAttack, IdleConnectionsEnd) {
@@ -236,39 +334,6 @@ TEST(HttpServerAttack, MoreConnectionsThanTheBound) {
   EXPECT_TRUE(idle.front().closed_within(9s));
   EXPECT_TRUE(within_a_minute([&] { return server.server().state().connections <= 8; }));
 }
-
-// A connection from another address of this machine's.
-class OtherAddress {
- public:
-  explicit OtherAddress(const std::string& endpoint) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in own{};
-    own.sin_family = AF_INET;
-    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-    sockaddr_in to = own;
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    to.sin_port = htons(parse_endpoint(endpoint)->port);
-    connected_ = ::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 &&
-                 ::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
-  }
-  ~OtherAddress() { ::close(fd_); }
-  OtherAddress(const OtherAddress&) = delete;
-  OtherAddress& operator=(const OtherAddress&) = delete;
-
-  [[nodiscard]] bool answers() const {
-    const std::string request = get("/livez");
-    if (!connected_ || ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return false;
-    char bytes[4096];
-    pollfd ready{fd_, POLLIN, 0};
-    if (::poll(&ready, 1, 10'000) != 1) return false;
-    const auto got = ::recv(fd_, bytes, sizeof bytes, 0);
-    return got > 0 &&
-           std::string_view(bytes, static_cast<std::size_t>(got)).starts_with("HTTP/1.1 200");
-  }
-
- private:
-  int fd_;
-  bool connected_ = false;
-};
 
 TEST(HttpServerAttack, OneAddressDisplacesItsOwnConnections) {
   ServiceSettings settings = loopback();

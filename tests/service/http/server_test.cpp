@@ -245,6 +245,37 @@ TEST(HttpServer, RefusesDescriptorsOverUnixSockets) {
   EXPECT_EQ(framewire::test::send_file(socket.get(), "GET", STDERR_FILENO), EPERM);
 }
 
+TEST(HttpServer, APortThatAnotherServerHasIsAnError) {
+  ServiceSettings settings = loopback();
+  settings.threads = 2;
+  TestServer first(settings);
+  settings.listen = {first.endpoint()};
+  const auto second = Server::start(settings, first.engine(), {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), StatusCode::kIoError);
+  EXPECT_NE(second.error().message().find("Address already in use"), std::string::npos)
+      << second.error().message();
+  TestClient client(first.endpoint());
+  EXPECT_EQ(client.ask(get("/livez"))->status, 200);
+  first.stop();
+  TestServer third(settings);  // connections that have ended keep nobody from the port
+  EXPECT_EQ(TestClient(third.endpoint()).ask(get("/livez"))->status, 200);
+}
+
+TEST(HttpServer, LeavesASuccessorsSocketAlone) {
+  const std::string path = testing::TempDir() + "fw-http-next-" + std::to_string(::getpid());
+  ServiceSettings settings = loopback();
+  settings.listen = {"unix:" + path};
+  TestServer first(settings);
+  ASSERT_EQ(::rename(path.c_str(), (path + ".old").c_str()), 0);
+  TestServer second(settings);
+  first.stop();
+  TestClient client(second.endpoint());
+  ASSERT_TRUE(client.connected());
+  EXPECT_EQ(client.ask(get("/livez"))->status, 200);
+  (void)::unlink((path + ".old").c_str());
+}
+
 TEST(HttpServer, ReplacesASocketThatNobodyListensOn) {
   const std::string path = testing::TempDir() + "fw-http-stale-" + std::to_string(::getpid());
   ServiceSettings settings = loopback();

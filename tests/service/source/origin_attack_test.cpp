@@ -181,7 +181,8 @@ TEST(OriginAttack, TheAddressIsJudgedAsItsSocketIsMade) {
                          std::vector<IpAddress> addresses) {
     Budget budget(1'000);
     const FetchRequest request;
-    OriginTransfer transfer(settings, network, budget, request, 1'000);
+    OriginSockets sockets;
+    OriginTransfer transfer(settings, network, sockets, budget, request, 1'000);
     const auto url = parse_source("http://" + host + "/a").value();
     EXPECT_TRUE(transfer.prepare(url, addresses, milliseconds(1'000)));
     return transfer.take_result(curl_easy_perform(transfer.handle()));
@@ -246,6 +247,30 @@ TEST(OriginAttack, WhatFollowsAnAnswerIsNotTheNextOne) {
     ASSERT_TRUE(original) << original.error().message;
     EXPECT_EQ(test::text(*original), "right " + std::to_string(i));
   }
+}
+
+// The same bytes, once the answer has been taken and its connection is kept.
+TEST(OriginAttack, WhatFollowsAnAnswerLaterIsNotTheNextOne) {
+  std::atomic<int> asked = 0;
+  std::atomic<int> taken = 0;
+  std::atomic<int> followed = 0;
+  Origin origin([&](Connection& connection) {
+    while (!connection.read_head().empty()) {
+      const int mine = asked++;
+      connection.send(ok("right " + std::to_string(mine)));
+      while (connection.open() && taken.load() <= mine) connection.stall(1);
+      connection.send(ok("wrong " + std::to_string(mine)));
+      ++followed;
+    }
+  });
+  for (int i = 0; i < 3; ++i) {
+    const auto original = origin.fetch(kAttackedUrl);
+    ASSERT_TRUE(original) << original.error().message;
+    EXPECT_EQ(test::text(*original), "right " + std::to_string(i));
+    ++taken;
+    while (followed.load() <= i) std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_EQ(origin.server.connections(), 3) << "one that brought too much is used no more";
 }
 
 TEST(OriginAttack, ATlsHandshakeThatIsNone) {

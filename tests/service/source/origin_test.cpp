@@ -52,6 +52,15 @@ TEST(Origin, GzipThatNobodyAskedForIsUnpacked) {
   }
 }
 
+TEST(Origin, GzipOfSeveralMembersIsOneBody) {
+  const std::string packed = test::gzip_stored("first ") + test::gzip_stored("second");
+  Origin origin(
+      answering([&](const std::string&) { return ok(packed, "Content-Encoding: gzip\r\n"); }));
+  const auto original = origin.fetch("http://images.test/a.jpg");
+  ASSERT_TRUE(original) << original.error().message;
+  EXPECT_EQ(test::text(*original), "first second");
+}
+
 TEST(Origin, BodiesWithoutALength) {
   std::string body;
   for (int i = 0; i < 300'000; ++i) body += std::to_string(i);

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <algorithm>
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
 #include <commands/serve/check.hpp>
@@ -21,6 +22,7 @@
 #include <report/console.hpp>
 #include <service/http/configuration.hpp>
 #include <service/http/grammar_settings.hpp>
+#include <service/http/log.hpp>
 #include <service/http/server.hpp>
 
 namespace framewire::app {
@@ -33,6 +35,8 @@ constexpr std::uint64_t kMaxConfigBytes = 1u << 20;
 constexpr std::uint64_t kOtherDescriptors = 64;
 // A worker's socket, process and memory; one more of each while it is replaced.
 constexpr std::uint64_t kWorkerDescriptors = 6;
+// Lines wait so long for a reader of standard error before they are dropped.
+constexpr std::chrono::milliseconds kReaderTime{500};
 // What the end takes beyond draining: fetches that are given up, memory of GPUs.
 constexpr std::chrono::milliseconds kEndingTime{10'000};
 
@@ -74,6 +78,34 @@ void raise_descriptors(const http::ServiceSettings& settings) {
   }
 }
 
+/// Writes the log's lines. Those that nobody reads are counted, and told of once somebody does.
+class LogLines {
+ public:
+  void operator()(std::string_view lines) {
+    if (dropped_ != 0) {
+      const std::string told = fmt::format(
+          "{}{{\"time\":\"{}\",\"level\":\"warning\",\"message\":\"{} lines were dropped\"}}\n",
+          torn_ ? "\n" : "", http::log_time(), dropped_);
+      if (put(told) != told.size()) {
+        dropped_ += count_lines(lines);
+        return;
+      }
+      dropped_ = 0;
+      torn_ = false;
+    }
+    const std::size_t written = put(lines);
+    dropped_ = count_lines(lines.substr(written));
+    torn_ = written != 0 && written != lines.size() && lines[written - 1] != '\n';
+  }
+
+ private:
+  static std::uint64_t count_lines(std::string_view text) {
+    return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  std::uint64_t dropped_ = 0;
+  bool torn_ = false;  ///< the last line written is not whole
+};
+
 /// The engine of this process, or the processes that do its work.
 struct Engines {
   std::optional<Engine> own;
@@ -96,10 +128,10 @@ int serve(const ServeSignals& signals, ServiceManager& manager,
           const http::ServiceSettings& settings, Engines& engines,
           const std::optional<LocalOptions>& local, const std::optional<RemoteOptions>& remote,
           const ReadSettings& read, const std::function<void()>& look) {
-  const auto log = [](std::string_view lines) { put(lines); };
-  auto server = engines.own ? http::Server::start(settings, *engines.own, log, nullptr,
+  bound_wait_for_reader(kReaderTime);
+  auto server = engines.own ? http::Server::start(settings, *engines.own, LogLines(), nullptr,
                                                   std::move(manager.listeners))
-                            : http::Server::start(settings, *engines.workers, log, nullptr,
+                            : http::Server::start(settings, *engines.workers, LogLines(), nullptr,
                                                   std::move(manager.listeners));
   if (!server) return refuse(server.error());
   std::optional<service::OwnEngine> own;
