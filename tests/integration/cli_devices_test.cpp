@@ -126,8 +126,8 @@ TEST_F(CliDevices, BatchesForTrainingAreThoseOfTheCpu) {
   EXPECT_LE(largest_difference(host, device), 3);
   EXPECT_EQ(read_text(folder_ / "host.jsonl"), read_text(folder_ / "device.jsonl"));
   const Ran none = run_program({"tensor", folder_ / "in", "--device", "99"});
-  EXPECT_EQ(none.exit_code, 2);
-  EXPECT_THAT(none.err, HasSubstr("device"));
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("unsupported: --device: found 99"));
 }
 
 TEST_F(CliDevices, ARequiredPathThatStagesIsRefused) {
