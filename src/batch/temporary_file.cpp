@@ -78,12 +78,15 @@ const std::string& host_name() {
   return name;
 }
 
-/// Whether a name says that another host has given it.
+/// Whether it is a name of new_name() on another host. Claims, which have other names, are not.
 bool is_from_another_host(std::string_view name) {
   name.remove_prefix(kPrefix.size());
+  name.remove_suffix(kSuffix.size());
+  constexpr std::string_view kDigits = "0123456789abcdef";
   const std::string_view host = name.substr(0, name.find('-'));
-  const bool told = host.size() == kHostDigits &&
-                    host.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  const bool told = host.size() == kHostDigits && std::ranges::count(name, '-') == 3 &&
+                    name.find_first_not_of("0123456789abcdef-") == std::string_view::npos &&
+                    host.find_first_not_of(kDigits) == std::string_view::npos;
   return told && !host_name().empty() && host != host_name();
 }
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdint>
 #include <dataset/braces.hpp>
+#include <filesystem>
 #include <optional>
 #include <store/object_store.hpp>
 #include <string_view>
@@ -110,6 +111,13 @@ Result<std::vector<std::string>> expand_braces(const std::string& word, std::siz
     names.push_back(name + word.substr(done));
   }
   return names;
+}
+
+Result<std::vector<std::string>> expand_name(const std::string& word, std::size_t room) {
+  std::error_code error;
+  const bool is_file = word.find('{') != std::string::npos && !store::is_remote_url(word) &&
+                       std::filesystem::exists(word, error);
+  return is_file && room > 0 ? std::vector<std::string>{word} : expand_braces(word, room);
 }
 
 }  // namespace framewire::dataset

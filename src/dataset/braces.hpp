@@ -18,4 +18,8 @@ inline constexpr std::size_t kMaxExpandedNames = 10'000'000;
 [[nodiscard]] Result<std::vector<std::string>> expand_braces(const std::string& word,
                                                              std::size_t room = kMaxExpandedNames);
 
+/// The same of a word of a command line or a list: a file that has such a name is meant itself.
+[[nodiscard]] Result<std::vector<std::string>> expand_name(const std::string& word,
+                                                           std::size_t room = kMaxExpandedNames);
+
 }  // namespace framewire::dataset

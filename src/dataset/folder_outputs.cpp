@@ -268,13 +268,10 @@ batch::WriteResult FolderOutput::finish_archive() {
 // What lies in the output's place now may be replaced only where it is a file, and no input; in the
 // manifest's place, only a manifest.
 batch::WriteResult FolderOutput::check_place() const {
+  const auto is_free = may_replace_manifest(manifest_folder_.get(), manifest_name(name_));
+  if (!is_free) return failed(batch::io_error(manifest_path_, "read", is_free.error()));
+  if (!*is_free) return failed(is_no_manifest(manifest_path_));
   struct stat facts {};
-  const std::string manifest = manifest_name(name_);
-  const int there =
-      ::fstatat(manifest_folder_.get(), manifest.c_str(), &facts, AT_SYMLINK_NOFOLLOW);
-  if (there == 0 && facts.st_size != 0 && !read_record(manifest_folder_.get(), manifest)) {
-    return failed(is_no_manifest(manifest_path_));
-  }
   if (::fstatat(folder_.get(), name_.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return {};
     return failed(path_, "examine", errno);

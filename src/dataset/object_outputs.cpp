@@ -98,6 +98,7 @@ class ObjectOutput final : public ShardOutput {
       if (record.error().code() == StatusCode::kInvalidInput) return std::nullopt;
       return fail(record.error());
     }
+    if (!*record && manifest_->bytes == 0) return std::nullopt;
     if (!*record) return fail(is_no_manifest(manifests().label(manifest_key_)));
     if (!output_ || !tells_of(**record, *output_)) return std::nullopt;
     return Earlier{std::move(**record), true};

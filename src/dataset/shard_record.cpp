@@ -3,11 +3,11 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <dataset/shard_record.hpp>
 #include <nlohmann/json.hpp>
-#include <store/object_store.hpp>
 #include <vector>
 
 namespace framewire::dataset {
@@ -96,11 +96,7 @@ std::optional<ShardRecord> parse_record(std::string_view line) {
 }
 
 bool is_same_work(const ShardRecord& one, const ShardRecord& other) noexcept {
-  // A web server may tell of neither.
-  const bool is_known =
-      !other.version.empty() || other.mtime_ns != 0 || !store::is_remote_url(other.input);
-  const bool same_input = is_known && one.bytes_in == other.bytes_in &&
-                          one.version == other.version &&
+  const bool same_input = one.bytes_in == other.bytes_in && one.version == other.version &&
                           (!one.version.empty() || one.mtime_ns == other.mtime_ns);
   return same_input && one.options_hash == other.options_hash &&
          one.failed_samples == other.failed_samples;
@@ -122,20 +118,45 @@ Status is_no_manifest(const std::string& label) {
 
 std::string manifest_name(const std::string& shard) { return shard + std::string(kSuffix); }
 
-std::optional<ShardRecord> read_record(int folder, const std::string& name) {
-  const base::FileDescriptor file(
+namespace {
+
+base::FileDescriptor open_manifest(int folder, const std::string& name) {
+  return base::FileDescriptor(
       ::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
+// Of a regular file. @return errno
+tl::expected<std::string, int> read_tail(int file, std::uint64_t bytes) {
+  const std::uint64_t tail = std::min<std::uint64_t>(bytes, kRecordTailBytes);
+  std::string text(static_cast<std::size_t>(tail), '\0');
+  const ssize_t got = ::pread(file, text.data(), text.size(), static_cast<off_t>(bytes - tail));
+  if (got < 0) return tl::unexpected<int>(errno);
+  text.resize(static_cast<std::size_t>(got));
+  return text;
+}
+
+}  // namespace
+
+std::optional<ShardRecord> read_record(int folder, const std::string& name) {
+  const base::FileDescriptor file = open_manifest(folder, name);
   struct stat facts {};
   if (!file.valid() || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
     return std::nullopt;
   }
-  const auto bytes = static_cast<std::uint64_t>(facts.st_size);
-  const std::uint64_t tail = std::min<std::uint64_t>(bytes, kRecordTailBytes);
-  std::string text(static_cast<std::size_t>(tail), '\0');
-  const ssize_t got =
-      ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(bytes - tail));
-  if (got != static_cast<ssize_t>(text.size())) return std::nullopt;
-  return record_at_end(text);
+  const auto text = read_tail(file.get(), static_cast<std::uint64_t>(facts.st_size));
+  return text ? record_at_end(*text) : std::nullopt;
+}
+
+tl::expected<bool, int> may_replace_manifest(int folder, const std::string& name) {
+  const base::FileDescriptor file = open_manifest(folder, name);
+  if (!file.valid() && errno == ENOENT) return true;
+  if (!file.valid() && errno == ELOOP) return false;  // a link
+  struct stat facts {};
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) return tl::unexpected<int>(errno);
+  if (!S_ISREG(facts.st_mode)) return false;
+  const auto text = read_tail(file.get(), static_cast<std::uint64_t>(facts.st_size));
+  if (!text) return tl::unexpected<int>(text.error());
+  return text->empty() || record_at_end(*text).has_value();
 }
 
 }  // namespace framewire::dataset

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 
 namespace framewire::dataset {
 
@@ -45,7 +46,7 @@ struct ShardRecord {
 [[nodiscard]] std::optional<ShardRecord> parse_record(std::string_view line);
 
 /// Whether both tell of the same input, made in the same way: by version, or by time where there is
-/// none. An object that has neither may be any.
+/// none.
 [[nodiscard]] bool is_same_work(const ShardRecord& one, const ShardRecord& other) noexcept;
 
 /// The record at the end of a manifest, of which `tail` is the last kRecordTailBytes, or all.
@@ -65,5 +66,9 @@ inline constexpr std::size_t kRecordTailBytes = 64 * 1024;
 /// @param folder  open folder that `name` is looked for in; links are not followed
 /// @return nothing where there is no such file, or none that ends in a record
 [[nodiscard]] std::optional<ShardRecord> read_record(int folder, const std::string& name);
+
+/// Whether a file of that name may be replaced by a manifest: one that is a manifest, or empty, or
+/// not there. @return errno where that cannot be told
+[[nodiscard]] tl::expected<bool, int> may_replace_manifest(int folder, const std::string& name);
 
 }  // namespace framewire::dataset

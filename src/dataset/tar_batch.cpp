@@ -225,9 +225,13 @@ Result<void> TarBatch::State::begin() {
 // What failed once more in another process of this run is not tried a third time.
 bool TarBatch::State::is_done(const ShardOutput::Earlier& earlier,
                               const ShardRecord& wanted) const {
+  if (!is_same_work(earlier.record, wanted)) return false;
+  if (earlier.meanwhile) return true;
+  // A web server may tell neither of a version nor of a time: the shard may be another by now.
+  const bool may_be_another =
+      wanted.version.empty() && wanted.mtime_ns == 0 && store::is_remote_url(wanted.input);
   const bool clean = earlier.record.failed == 0 && !earlier.record.damaged_at;
-  return is_same_work(earlier.record, wanted) &&
-         (clean || !options_.retry_failed || earlier.meanwhile);
+  return !may_be_another && (clean || !options_.retry_failed);
 }
 
 // An error of one shard, or one that ends the batch.

@@ -64,12 +64,12 @@ class Parquet(support.Case):
 
     @unittest.skipIf(parquet is None, "pyarrow is not installed")
     def test_a_damaged_manifest_leaves_the_file_as_it_was(self):
-        self.write("rows.parquet", "before")
+        self.write("rows.parquet", "PAR1 before")
         manifest = self.folder / "shards/0000.tar.jsonl"
         manifest.write_text("{no json\n" + manifest.read_text())
         _, said = self.report(self.python(), 3)
         self.assertIn("0000.tar.jsonl: line 1 is no JSON", said)
-        self.assertEqual((self.folder / "rows.parquet").read_text(), "before")
+        self.assertEqual((self.folder / "rows.parquet").read_text(), "PAR1 before")
         self.assertEqual(len(list(self.folder.glob("rows.parquet*"))), 1)
 
     @unittest.skipIf(parquet is None, "pyarrow is not installed")

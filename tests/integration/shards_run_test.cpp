@@ -178,7 +178,11 @@ TEST_F(ShardsRun, AMemberThatCannotBeReadFailsItsSampleAlone) {
   make_shard("b.tar", 3, 10);
   settings_.jobs = 1;
   hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
-    if (jpeg[3] == '2') test::fs::resize_file(folder_ / "a.tar", cut);
+    if (jpeg[3] == '2') {
+      // By then the whole of it has been listed.
+      while (!test::fs::exists(folder_ / "out/.framewire-b.tar.tmp")) std::this_thread::yield();
+      test::fs::resize_file(folder_ / "a.tar", cut);
+    }
     return twice(jpeg, options);
   };
   const Summary summary = run({"a.tar", "b.tar"});
@@ -218,7 +222,9 @@ TEST_F(ShardsRun, AShardThatIsMissingIsARow) {
 }
 
 TEST_F(ShardsRun, AShardThatAnotherProcessGaveUpIsMadeInTheEnd) {
-  for (const char* name : {"a.tar", "b.tar", "c.tar"}) make_shard(name, 3, 10);
+  for (const char* name : {"a.tar", "b.tar"}) make_shard(name, 3, 10);
+  // More than are listed ahead: the last is, once the first has been made.
+  make_shard("c.tar", 20, 10);
   const auto claim = [&](const std::string& shard) {
     const std::string path = folder_ / ("out/.framewire-" + shard + ".tmp");
     base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT, 0600));
@@ -233,7 +239,7 @@ TEST_F(ShardsRun, AShardThatAnotherProcessGaveUpIsMadeInTheEnd) {
     return twice(jpeg, options);
   };
   settings_.jobs = 1;
-  EXPECT_EQ(run({"a.tar", "b.tar", "c.tar"}).ok, 6u);
+  EXPECT_EQ(run({"a.tar", "b.tar", "c.tar"}).ok, 23u);
   EXPECT_EQ(totals_.written, 2u);
   EXPECT_EQ(totals_.elsewhere, 1u);
   EXPECT_EQ(output("a.tar").members.size(), 6u);

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import gc
 import os
 import pickle
@@ -229,10 +230,14 @@ def test_callbacks_may_raise_anything(photo, slow_photo, ignored):
             def fail(_, kind=kind):
                 raise kind
 
-            futures = [engine.submit(one, size="64x") for one in (slow_photo, photo, photo, photo)]
-            for future in futures:
-                future.add_done_callback(fail)
-            assert all(future.result(60).jpeg for future in futures)
+            for _ in range(100):
+                if kind in ignored:
+                    break
+                futures = [engine.submit(one, size="64x") for one in (slow_photo, photo, photo)]
+                for future in futures:
+                    with contextlib.suppress(kind):  # where it is done the callback runs here
+                        future.add_done_callback(fail)
+                assert all(future.result(60).jpeg for future in futures)
         engine.submit(slow_photo, size="64x").set_result("of somebody else")
     assert {SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError} < set(ignored)
 
@@ -244,7 +249,8 @@ def test_close_cancels_all_whatever_callbacks_raise(slow_photo, photo, ignored):
     engine = framewire.Engine(codec="turbo", threads=1)
     futures = [engine.submit(one, size="64x") for one in (slow_photo, photo, photo, photo)]
     for future in futures:
-        future.add_done_callback(leave)
+        with contextlib.suppress(SystemExit):
+            future.add_done_callback(leave)
     engine.close(cancel=True)
     assert all(future.done() for future in futures) and SystemExit in ignored
 
@@ -359,7 +365,7 @@ def run(script, **options):
 
 
 PREPARE = """
-import framewire, io, os, sys, time
+import framewire, io, os, sys, threading, time
 from PIL import Image
 def make(w, h):
     out = io.BytesIO(); Image.effect_noise((w, h), 90).save(out, "JPEG"); return out.getvalue()
@@ -409,6 +415,13 @@ def test_a_child_does_not_wait_for_answers_of_its_parent():
         + """
 import asyncio, concurrent.futures, signal
 engine = framewire.Engine("turbo", threads=1, queue=4)
+# Nothing is answered before the fork: the thread that answers waits in a callback.
+inside, go_on = threading.Event(), threading.Event()
+def hold(_):
+    if threading.current_thread() is threading.main_thread(): return
+    inside.set()
+    go_on.wait(60)
+while not inside.wait(0.1): engine.submit(small).add_done_callback(hold)
 called = []
 futures = [engine.submit(large) for _ in range(4)]
 for future in futures: future.add_done_callback(lambda _: called.append(os.getpid()))
@@ -423,6 +436,7 @@ async def wait():
         for answer in await asyncio.gather(*waiting, return_exceptions=True):
             if not isinstance(answer, framewire.EngineClosed): os._exit(4)
         os._exit(5 if called else 0)
+    go_on.set()
     answers = await asyncio.gather(*waiting)
     assert all(answer.jpeg for answer in answers)
     return pid

@@ -334,21 +334,6 @@ TEST_F(ObjectRaces, WhatIsNoManifestIsNotReplaced) {
   EXPECT_EQ(store_->all().at("out/a.tar.jsonl"), to_bytes("my own captions\n"));
 }
 
-TEST(ShardRecords, OfObjectsWithoutVersionAndTimeFitNothing) {
-  ShardRecord record;
-  record.bytes_in = 1000;
-  record.input = "https://host/a.tar";
-  EXPECT_FALSE(is_same_work(record, record));
-  record.version = "\"tag\"";
-  EXPECT_TRUE(is_same_work(record, record));
-  record.version.clear();
-  record.mtime_ns = 1;
-  EXPECT_TRUE(is_same_work(record, record));
-  record.mtime_ns = 0;
-  record.input = "in/a.tar";
-  EXPECT_TRUE(is_same_work(record, record)) << "a file may be of 1970";
-}
-
 TEST_F(ObjectRaces, AnotherBatchIsNotReplaced) {
   BatchWorker first(store_);
   BatchWorker other(store_);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <algorithm>
 #include <command_line/gpu_options.hpp>
 #include <command_line/misuse.hpp>
 #include <commands/batch/packing.hpp>
@@ -44,8 +43,8 @@ std::string name_of(const InputNames& inputs) {
 std::string packing_of(const dataset::PackOptions& options) {
   std::string text;
   if (options.dots == dataset::KeyDots::kUnderscore) text += " key-dots=underscore";
-  std::vector<std::string> sidecars = options.sidecars;
-  std::ranges::sort(sidecars);
+  // In their order, which is that of members.
+  const auto& sidecars = options.sidecars;
   if (!sidecars.empty()) text += fmt::format(" sidecars={}", fmt::join(sidecars, ","));
   return text;
 }

@@ -135,13 +135,7 @@ Result<bool> take_shards(std::vector<std::string>& paths, std::string& list, cha
       return misuse(fmt::format("{} is no tar shard, and others are; accepted: either",
                                 store::without_query(word)));
     }
-    // A file may have braces in its name.
-    std::error_code error;
-    if (!store::is_remote_url(word) && std::filesystem::exists(word, error)) {
-      shards.push_back(word);
-      continue;
-    }
-    auto names = dataset::expand_braces(word, dataset::kMaxExpandedNames - shards.size());
+    auto names = dataset::expand_name(word, dataset::kMaxExpandedNames - shards.size());
     if (!names) return misuse(names.error().to_string());
     std::ranges::move(*names, std::back_inserter(shards));
   }

@@ -57,7 +57,7 @@ Result<std::vector<dataset::NamedShard>> name_shards_of(const Arguments& argumen
                                                         const StoreChoice& stores) {
   std::vector<std::string> words;
   for (const std::string& path : arguments.paths) {
-    auto names = dataset::expand_braces(path, dataset::kMaxExpandedNames - words.size());
+    auto names = dataset::expand_name(path, dataset::kMaxExpandedNames - words.size());
     if (!names) return misuse(names.error().to_string());
     std::ranges::move(*names, std::back_inserter(words));
   }

@@ -37,7 +37,7 @@ Result<std::vector<dataset::NamedShard>> name_expected(const std::vector<std::st
   }
   std::vector<std::string> shards;
   for (const std::string& word : words) {
-    auto names = dataset::expand_braces(word, dataset::kMaxExpandedNames - shards.size());
+    auto names = dataset::expand_name(word, dataset::kMaxExpandedNames - shards.size());
     if (!names) return misuse(names.error().to_string());
     std::ranges::move(*names, std::back_inserter(shards));
   }

@@ -260,11 +260,14 @@ class Dispatcher:
             error = EngineClosed(
                 "the request belongs to the parent of this process, which gets its answer"
             )
-            if isinstance(call, _EngineFuture):
-                call.close_in_child(error)
-            elif not call.future.done():
-                call.future.set_exception(error)
-                call.future.exception()  # else it would be logged where nobody awaits it
+            try:
+                if isinstance(call, _EngineFuture):
+                    call.close_in_child(error)
+                elif not call.future.done():
+                    call.future.set_exception(error)
+                    call.future.exception()  # else it would be logged where nobody awaits it
+            except BaseException as problem:  # of a loop that is closed; the others are to be told
+                _framewire.report_ignored(problem, call)
 
 
 def end_all() -> None:

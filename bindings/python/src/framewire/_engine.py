@@ -37,7 +37,7 @@ from ._types import Answers, Buffer, Self, Unpack
 
 # Of inputs that Engine.map() holds for the engine, where nobody has chosen a window.
 _MAP_INPUT_BYTES = 1 << 30
-_SUFFIXES = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SUFFIXES = {"k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def _whole(name: str, value: Optional[int], high: int) -> int:
@@ -57,7 +57,7 @@ def _whole(name: str, value: Optional[int], high: int) -> int:
 def _memory(name: str, value: Union[int, str, None]) -> int:
     if not isinstance(value, str):
         return _whole(name, value, 1 << 50)
-    digits = value.rstrip("kMG")
+    digits = value.rstrip("kKMG")
     suffix = value[len(digits) :]
     try:
         if not digits.isdecimal() or len(suffix) > 1:

@@ -47,6 +47,13 @@ def _brace(word: str) -> Iterator[str]:
             yield word[:found.start()] + part + rest
 
 
+def _names(word: str) -> Iterator[str]:
+    """As the program has it: a file with braces in its name is meant itself."""
+    if "{" in word and not is_url(word) and os.path.exists(word):
+        return iter([word])
+    return _brace(word)
+
+
 def expand(words: Sequence[str]) -> List[str]:
     """The shards that words stand for: names with braces, with * and ?, and @LIST, a file of names.
 
@@ -56,7 +63,7 @@ def expand(words: Sequence[str]) -> List[str]:
     names: List[str] = []
     known: Set[str] = set()
     for word in words:
-        for name in _listed(word[1:]) if word.startswith("@") else _brace(word):
+        for name in _listed(word[1:]) if word.startswith("@") else _names(word):
             for shard in _found(name):
                 shown = without_query(shard)
                 if not shown.endswith(".tar"):
@@ -75,7 +82,7 @@ def _listed(path: str) -> Iterator[str]:
     with open(path, encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             if line.strip():
-                yield from _brace(line.rstrip("\r\n"))
+                yield from _names(line.rstrip("\r\n"))
 
 
 def _found(name: str) -> List[str]:
