@@ -43,13 +43,14 @@ class LocalMemoryAttack : public LocalServerTest {
 };
 
 TEST_F(LocalMemoryAttack, EveryAllocationOfAGroupFails) {
+  const Bytes jpeg = photo();
   const Bytes large(256 << 10);  // refused, with a text that takes memory
   const Bytes damaged(100);      // answered with an error
   exhaust(
       [&](Client& client, std::atomic<int>& answers) {
         std::array<EngineRequest, 3> requests;
         for (std::size_t i = 0; i < requests.size(); ++i) {
-          const std::array<std::span<const std::uint8_t>, 3> inputs{photo(), large, damaged};
+          const std::array<std::span<const std::uint8_t>, 3> inputs{jpeg, large, damaged};
           requests[i] = {inputs[i], width(20), [&answers](const Result<Resized>&) { ++answers; }};
         }
         client.submit(requests);
@@ -58,10 +59,10 @@ TEST_F(LocalMemoryAttack, EveryAllocationOfAGroupFails) {
 }
 
 TEST_F(LocalMemoryAttack, EveryAllocationOfAViewFails) {
+  const Bytes jpeg = photo();
   exhaust(
       [&](Client& client, std::atomic<int>& answers) {
-        client.submit_view(photo(), width(20),
-                           [&answers](const Result<ResizedView>&) { ++answers; });
+        client.submit_view(jpeg, width(20), [&answers](const Result<ResizedView>&) { ++answers; });
       },
       1);
 }
