@@ -103,6 +103,7 @@ class Http2Connection final : public Connection {
   Clock::time_point drain_deadline_ = Clock::time_point::max();
   Clock::time_point write_deadline_{};  ///< while something is being written
   bool writing_ = false;
+  std::uint64_t written_bytes_ = 0;   ///< of all writes, the one under way included
   std::string output_;                ///< frames of one turn
   std::string_view direct_;           ///< what follows them, where it is
   std::shared_ptr<const void> kept_;  ///< of `direct_`

@@ -181,12 +181,12 @@ void Http2Stream::send_answer() {
   submitted_ = true;
   unsent_ = body;
   connection_.add_unsent(body.size());
-  paced_unsent_ = body.size();
-  paced_delivered_ = connection_.delivered_bytes();
+  progress_.begin(body.size(), connection_.delivered_bytes());
   pace_.begin(Clock::now(), Milliseconds(connection_.io().settings().write_timeout_ms));
 }
 
-void Http2Stream::sent(std::size_t bytes) noexcept {
+void Http2Stream::sent(std::size_t bytes, std::uint64_t end) noexcept {
+  progress_.frame_ends_at(end);
   unsent_ = unsent_.subspan(bytes);
   connection_.take_unsent(bytes);
 }
@@ -229,15 +229,10 @@ void Http2Stream::give_way() noexcept {
   }
 }
 
-// Where the client would take more of this answer, it waits behind others', and what goes out of
-// those is time for this one. Where the client has closed the window only this one's own counts.
 bool Http2Stream::is_unread(Clock::time_point now) noexcept {
-  const std::uint64_t delivered = connection_.delivered_bytes();
-  const std::uint64_t of_all = delivered - std::exchange(paced_delivered_, delivered);
-  const std::uint64_t own = paced_unsent_ - std::exchange(paced_unsent_, unsent_.size());
   const bool is_open =
       nghttp2_session_get_stream_remote_window_size(connection_.session(), id_) > 0;
-  return pace_.is_late(is_open ? std::max(own, of_all) : own, now);
+  return pace_.is_late(progress_.take(unsent_.size(), connection_.delivered_bytes(), is_open), now);
 }
 
 Http2Stream::Clock::time_point Http2Stream::deadline() const noexcept {

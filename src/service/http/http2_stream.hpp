@@ -51,7 +51,8 @@ class Http2Stream final : private Carrier {
   // While the answer is sent.
   /// What has not been handed to the connection yet.
   [[nodiscard]] std::span<const std::uint8_t> unsent() const noexcept { return unsent_; }
-  void sent(std::size_t bytes) noexcept;
+  /// @param end  of the frame, in bytes of the connection
+  void sent(std::size_t bytes, std::uint64_t end) noexcept;
   /// Keeps unsent()'s memory where it stays in one place; null where only this stream does.
   [[nodiscard]] const std::shared_ptr<const void>& keeper() noexcept {
     return request_->response().keeper;
@@ -91,9 +92,8 @@ class Http2Stream final : private Carrier {
   bool sent_whole_ = false;
   bool was_unread_ = false;  ///< for so long that it was given up
   std::span<const std::uint8_t> unsent_;
-  Pace pace_;                          ///< of the answer
-  std::size_t paced_unsent_ = 0;       ///< of it, when pace_ was asked last
-  std::uint64_t paced_delivered_ = 0;  ///< of the connection, then
+  Pace pace_;                ///< of the answer
+  SharedProgress progress_;  ///< of it, for pace_
 };
 
 }  // namespace framewire::service::http

@@ -213,6 +213,20 @@ TEST(HttpPace, TimeIsForBytesThatMove) {
   EXPECT_EQ(pace.deadline(), begun + 22s);
 }
 
+TEST(HttpPace, WhatGoesOutInFrontOfAnAnswerCountsForIt) {
+  SharedProgress progress;
+  progress.begin(1000, 50);
+  EXPECT_EQ(progress.take(1000, 250, true), 200u) << "others' answers go first";
+  progress.frame_ends_at(900);
+  // The window is closed by what is on its way; 900 and 1,100 are what comes before and behind it.
+  EXPECT_EQ(progress.take(936, 650, false), 400u);
+  EXPECT_EQ(progress.take(936, 1100, false), 250u);
+  EXPECT_EQ(progress.take(936, 5000, false), 0u) << "the client has it all, and wants no more";
+  progress.frame_ends_at(5100);
+  EXPECT_EQ(progress.take(836, 5000, false), 100u) << "its own count in any case";
+  EXPECT_EQ(progress.take(836, 5300, true), 300u);
+}
+
 TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
   const auto jpeg = test::make_jpeg(64, 48);
   EXPECT_EQ(count_frame_pixels(jpeg), 64u * 48u);
