@@ -213,8 +213,10 @@ void Http2Stream::tick(Clock::time_point now) noexcept {
   }
 }
 
-std::optional<double> Http2Stream::pace(Clock::time_point now) const noexcept {
+std::optional<double> Http2Stream::pace(ClientAdmission::GivesWay of,
+                                        Clock::time_point now) const noexcept {
   if (!request_ || sent_whole_ || was_unread_) return std::nullopt;
+  if (submitted_ ? !of.answers : !of.bodies) return std::nullopt;
   if (!submitted_) return request_->body_pace(now);
   return bytes_per_second(request_->body_to_send().size() - unsent_.size(),
                           request_->exchange().responded, now);

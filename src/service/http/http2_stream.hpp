@@ -40,7 +40,8 @@ class Http2Stream final : private Carrier {
   void tick(Clock::time_point now) noexcept;
   [[nodiscard]] Clock::time_point deadline() const noexcept;
   /// How fast its body comes, or its answer goes. @see bytes_per_second()
-  [[nodiscard]] std::optional<double> pace(Clock::time_point now) const noexcept;
+  [[nodiscard]] std::optional<double> pace(ClientAdmission::GivesWay of,
+                                           Clock::time_point now) const noexcept;
   void give_way() noexcept;
   /// There is no answer: the client is told so.
   void reset(std::uint32_t error_code) noexcept;

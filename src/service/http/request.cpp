@@ -184,6 +184,10 @@ void HttpRequest::tick(Clock::time_point now) {
     response.close = true;
     respond(std::move(response));
   } else if (state_ == State::kWorking) {
+    if (awaits_room_ && now < work_deadline()) {
+      resize_body();
+      return;
+    }
     exchange_->stop.request_stop();
     respond(error_response(exchange_->error_form, Code::kUnavailable, "deadline",
                            "the time for this request ran out"));

@@ -48,7 +48,7 @@ class HttpRequest {
   enum class State : std::uint8_t {
     kHead,      ///< has just been made
     kBody,      ///< its body is coming
-    kWorking,   ///< somebody works on it
+    kWorking,   ///< somebody works on it, or it waits for room for its pixels
     kAnswered,  ///< its answer is there: what remains is the carrier's
   };
 
@@ -122,8 +122,9 @@ class HttpRequest {
   void begin_body();
   [[nodiscard]] bool reserve_body();
   [[nodiscard]] bool grow_body(std::size_t bytes);
-  [[nodiscard]] bool inspect_body();
-  [[nodiscard]] bool resize_body();
+  void inspect_body();
+  void resize_body();
+  [[nodiscard]] Clock::time_point work_deadline() const noexcept;
 
   IoThread& io_;
   const Peer& peer_;
@@ -132,6 +133,8 @@ class HttpRequest {
   Clock::time_point deadline_{};
   Pace pace_;                      ///< of the body, later of the answer
   std::uint64_t paced_bytes_ = 0;  ///< of the body, which pace_ knows of
+  std::uint64_t pixels_ = 0;       ///< of the picture in the body, once that has come whole
+  bool awaits_room_ = false;       ///< for the pixels, in kWorking
   std::shared_ptr<Exchange> exchange_;
   Response response_;
 };

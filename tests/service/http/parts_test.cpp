@@ -355,15 +355,83 @@ TEST(HttpAdmissionAttack, AnswersThatNobodyReadsCount) {
   }
   EXPECT_EQ(admitted, 4) << "the last one goes beyond the bound, and nothing after it";
   ClientAdmission::Ticket bobs, more;
-  EXPECT_FALSE(admission.gives_way(kAnn, now));
+  EXPECT_FALSE(admission.gives_way(kAnn, now).any());
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kOverBudget);
-  EXPECT_TRUE(admission.gives_way(kAnn, now));
-  EXPECT_FALSE(admission.gives_way(kBob, now));
-  EXPECT_FALSE(admission.gives_way(kAnn, now + std::chrono::seconds(3)));
+  EXPECT_TRUE(admission.gives_way(kAnn, now).answers);
+  EXPECT_FALSE(admission.gives_way(kBob, now).any());
+  EXPECT_FALSE(admission.gives_way(kAnn, now + std::chrono::seconds(3)).any());
   // What is read is others', as long as Ann has more than her share.
   anns[0].give_back();
   EXPECT_EQ(admission.admit(kAnn, 0, 0, more, now), Verdict::kClientShare);
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kAdmitted);
+}
+
+// Neither answers nor bodies that are coming hold pixels, and answers hold no requests.
+TEST(HttpAdmissionAttack, NothingGivesWayThatWouldFreeNothing) {
+  using namespace std::chrono_literals;
+  const auto now = ClientAdmission::Clock::now();
+  ClientAdmission::Ticket bobs;
+  {
+    ClientAdmission admission({10, 1000, 1000, 50});
+    ClientAdmission::Ticket working;
+    ASSERT_EQ(admission.admit(kAnn, 1, 900, working, now), Verdict::kAdmitted);
+    ASSERT_EQ(admission.admit(kBob, 1, 200, bobs, now), Verdict::kOverBudget);
+    EXPECT_FALSE(admission.gives_way(kAnn, now).any()) << "pixels";
+  }
+  {
+    ClientAdmission admission({3, 1000, 1000, 50});
+    ClientAdmission::Ticket a, b, c;
+    for (auto* ticket : {&a, &b, &c}) {
+      ASSERT_EQ(admission.admit(kAnn, 1, 1, *ticket, now), Verdict::kAdmitted);
+    }
+    ASSERT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kQueueFull);
+    EXPECT_TRUE(admission.gives_way(kAnn, now).bodies) << "requests";
+    EXPECT_FALSE(admission.gives_way(kAnn, now).answers) << "requests";
+  }
+  ClientAdmission admission({10, 1000, 1000, 50});
+  ClientAdmission::Ticket large;
+  ASSERT_EQ(admission.admit(kAnn, 900, 1, large, now), Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit(kBob, 200, 1, bobs, now), Verdict::kOverBudget);
+  EXPECT_TRUE(admission.gives_way(kAnn, now).bodies) << "bytes";
+  // One thread of several cuts, and a tenth of a second later another may.
+  EXPECT_TRUE(admission.begin_cut(kAnn, now).answers) << "bytes";
+  EXPECT_FALSE(admission.begin_cut(kAnn, now + 1ms).any());
+  EXPECT_TRUE(admission.begin_cut(kAnn, now + 100ms).bodies);
+  large.give_back();
+  EXPECT_FALSE(admission.begin_cut(kAnn, now + 200ms).any()) << "it has its share";
+}
+
+TEST(HttpAdmission, AnnouncedPixelsAreJudgedAndNotHeld) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  ClientAdmission::Ticket a, b, c;
+  EXPECT_EQ(admission.admit(kBob, 1, 300, b), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit_announced(kAnn, 10, 701, a), Verdict::kOverBudget);
+  EXPECT_EQ(admission.admit_announced(kAnn, 10, 700, a), Verdict::kAdmitted);
+  EXPECT_EQ(admission.usage().pixels, 300u);
+  EXPECT_EQ(admission.usage().bytes, 11u);
+  EXPECT_EQ(admission.admit(kBob, 1, 700, c), Verdict::kAdmitted) << "nobody holds them yet";
+}
+
+TEST(HttpAdmission, WhatHasComeWholeIsNotRefusedForAShare) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  ClientAdmission::Ticket a, b, bobs, more;
+  ASSERT_EQ(admission.admit_announced(kAnn, 600, 10, a, now), Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit_announced(kAnn, 300, 10, b, now), Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit(kBob, 200, 10, bobs, now), Verdict::kOverBudget);
+  ASSERT_EQ(admission.admit(kAnn, 1, 10, more, now), Verdict::kClientShare);
+  EXPECT_EQ(admission.settle_or_wait(a, 600, 900, now), Verdict::kAdmitted);
+  EXPECT_EQ(admission.settle_or_wait(b, 300, 200, now), Verdict::kOverBudget) << "it waits";
+  a.give_back();
+  EXPECT_EQ(admission.settle_or_wait(b, 300, 200, now), Verdict::kAdmitted);
+  EXPECT_EQ(admission.usage().pixels, 200u);
+  // Answers may hold more than all bytes there are; a body that asks for none is not judged by
+  // them.
+  admission.answered(b, 300);
+  ClientAdmission::Ticket c;
+  ASSERT_EQ(admission.admit_announced(kBob, 500, 1, c, now), Verdict::kAdmitted);
+  admission.answered(b, 900);
+  EXPECT_EQ(admission.settle_or_wait(c, 500, 100, now), Verdict::kAdmitted);
 }
 
 TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {
