@@ -182,8 +182,14 @@ TEST(CliServe, EndsThoughNobodyReadsWhatItSays) {
   for (int i = 0; i < 2 * room / 400; ++i) {
     ASSERT_TRUE(contains(ask(path, target), " 404 ")) << i;
   }
-  ASSERT_EQ(::kill(server, SIGHUP), 0) << "which is told of, too";
-  ASSERT_EQ(::kill(server, SIGTERM), 0);
+  // Requests go on, so that the log's thread always has lines that it waits with.
+  std::atomic<bool> ended_asking = false;
+  std::thread asking([&] {
+    while (!ended_asking && contains(ask(path, target), " 404 ")) {
+    }
+  });
+  EXPECT_EQ(::kill(server, SIGHUP), 0) << "which is told of, too";
+  EXPECT_EQ(::kill(server, SIGTERM), 0);
   int status = -1;
   pid_t ended = 0;
   for (int i = 0; i < 3000 && ended == 0; ++i) {
@@ -192,6 +198,8 @@ TEST(CliServe, EndsThoughNobodyReadsWhatItSays) {
   }
   if (ended != server) ::kill(server, SIGKILL);
   EXPECT_EQ(ended, server) << "it waits for a reader";
+  ended_asking = true;
+  asking.join();
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   ::close(unread);
 }
