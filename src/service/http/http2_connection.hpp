@@ -54,6 +54,9 @@ class Http2Connection final : public Connection {
   /// Bytes of all streams that the client has taken.
   [[nodiscard]] std::uint64_t delivered_bytes() noexcept { return stream_.delivered_bytes(); }
   void take_unsent(std::size_t bytes) noexcept { unsent_bytes_ -= bytes; }
+  void add_body_bytes(std::size_t bytes) noexcept { body_bytes_ += bytes; }
+  /// Bytes of all requests' bodies that have come so far.
+  [[nodiscard]] std::uint64_t body_bytes() const noexcept { return body_bytes_; }
 
  private:
   friend struct Http2Callbacks;
@@ -93,6 +96,7 @@ class Http2Connection final : public Connection {
   std::list<Http2Stream> sent_;         ///< whose answers are being written
   std::size_t head_bytes_ = 0;
   std::uint64_t unsent_bytes_ = 0;
+  std::uint64_t body_bytes_ = 0;
   std::size_t field_bytes_ = 0;  ///< of the block of fields that is being read, unpacked
   std::unique_ptr<char[]> input_;
   std::size_t input_bytes_ = 0;

@@ -117,6 +117,7 @@ void Http2Stream::grant_window() {
 
 void Http2Stream::take_body(std::string_view bytes) noexcept {
   if (!in_state(HttpRequest::State::kBody)) return;  // answered already
+  connection_.add_body_bytes(bytes.size());
   guarded([&] {
     if (request_->exchange().head.chunked) {
       if (!request_->append(bytes)) return;
@@ -132,6 +133,8 @@ void Http2Stream::take_body(std::string_view bytes) noexcept {
     grant_window();
   });
 }
+
+std::uint64_t Http2Stream::shared_body_bytes() const noexcept { return connection_.body_bytes(); }
 
 void Http2Stream::take_padding(std::size_t bytes) noexcept {
   if (!in_state(HttpRequest::State::kBody)) return;

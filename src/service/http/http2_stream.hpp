@@ -74,6 +74,7 @@ class Http2Stream final : private Carrier {
   void expect_body() override;
   void expect_move() override { request_->move_body(); }
   void expect_answer() override {}
+  [[nodiscard]] std::uint64_t shared_body_bytes() const noexcept override;
   void send_answer() override;
   void grant_window();
   void continue_client();

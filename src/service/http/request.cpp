@@ -175,8 +175,7 @@ void HttpRequest::tick(Clock::time_point now) {
       carrier_.expect_move();
       return;
     }
-    const std::uint64_t filled = exchange_->body.filled_bytes;
-    const bool late = pace_.is_late(filled - std::exchange(paced_bytes_, filled), now);
+    const bool late = pace_.is_late(take_progress(now), now);
     deadline_ = pace_.deadline();
     if (!late) return;
     Response response = error_response(exchange_->error_form, Code::kRequestTimeout, "deadline",

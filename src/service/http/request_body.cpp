@@ -6,6 +6,7 @@
 #include <service/http/frame_size.hpp>
 #include <service/http/io_thread.hpp>
 #include <service/http/request.hpp>
+#include <utility>
 
 namespace framewire::service::http {
 namespace {
@@ -42,9 +43,24 @@ void HttpRequest::begin_body() {
   state_ = State::kBody;
   const auto now = Clock::now();
   pace_.begin(now, Milliseconds(settings.read_timeout_ms));
+  paced_shared_ = carrier_.shared_body_bytes();
   deadline_ = exchange_->body.engine_memory ? std::min(pace_.deadline(), now + kEngineMemoryTime)
                                             : pace_.deadline();
   carrier_.expect_body();
+}
+
+// How many bytes count as the body's since the last call. A client may send several bodies one
+// after the other: while those come this one is not late, for as long as the longest body may take.
+std::uint64_t HttpRequest::take_progress(Clock::time_point now) noexcept {
+  const std::uint64_t filled = exchange_->body.filled_bytes;
+  const std::uint64_t shared = carrier_.shared_body_bytes();
+  const std::uint64_t own = filled - std::exchange(paced_bytes_, filled);
+  const std::uint64_t of_all = shared - std::exchange(paced_shared_, shared);
+  const std::chrono::duration<double> longest(
+      static_cast<double>(exchange_->options.limits.max_input_bytes) /
+      static_cast<double>(kMinBytesPerSecond));
+  const bool may_wait = now - exchange_->begun < longest;
+  return may_wait ? std::max(own, of_all) : own;
 }
 
 // Admits the request and takes memory for its body. @return false where it has been answered
