@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <jpeg/markers.hpp>
 #include <jpeg/walker.hpp>
@@ -21,8 +22,9 @@ void Walker::spend(std::size_t work) noexcept {
   constexpr std::size_t kWorkBetweenLooks = 4096;  // markers, or pieces of 16 bytes
   work_ += work;
   if (work_ < kWorkBetweenLooks) return;
+  steps_left_ -= std::min(steps_left_, work_);
   work_ = 0;
-  if (!deadline_.passed()) return;
+  if (steps_left_ != 0 && !deadline_.passed()) return;
   late_ = true;
   bytes_ = bytes_.first(at_);
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <jpeg/bytes.hpp>
+#include <limits>
 #include <optional>
 
 namespace framewire::jpeg {
@@ -25,13 +26,17 @@ enum class SegmentState : std::uint8_t {
 };
 
 /// Every loop over a file's markers advances through this, so that this is where such loops look at
-/// the time: once a deadline has passed, the input ends here.
+/// the time, and at how much work they may do: once either is used up, the input ends here.
 class Walker {
  public:
   explicit Walker(ByteSpan bytes, base::Deadline deadline = {})
       : bytes_(bytes), deadline_(deadline) {}
 
-  /// Whether the deadline has passed, as of the last look.
+  /// Bounds the work, whatever the time: the same file always ends at the same place.
+  /// @param steps  markers, fill that is skipped, pieces of 16 bytes of payload; looked at every
+  /// 4096
+  void bound_work(std::size_t steps) noexcept { steps_left_ = steps; }
+  /// Whether the deadline has passed, or the work is used up, as of the last look.
   [[nodiscard]] bool out_of_time() const noexcept { return late_; }
 
   [[nodiscard]] std::size_t position() const noexcept { return at_; }
@@ -55,6 +60,7 @@ class Walker {
   base::Deadline deadline_;
   std::size_t at_ = 0;
   std::size_t work_ = 0;  ///< since the last look
+  std::size_t steps_left_ = std::numeric_limits<std::size_t>::max();
   bool late_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <base/utf8.hpp>
 #include <batch/posix_file.hpp>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <command_line/command.hpp>
 #include <mutex>
@@ -52,12 +53,14 @@ ssize_t write_now(std::string_view text) {
   return ::write(fd, text.data(), std::min(text.size(), most));
 }
 
-// @return how much was written before the time was over without room for more
-std::size_t write_bounded(std::string_view text, std::chrono::milliseconds time) {
+// @return how much was written until then
+std::size_t write_bounded(std::string_view text, std::chrono::steady_clock::time_point deadline) {
   std::size_t written = 0;
   while (written < text.size()) {
     pollfd room{STDERR_FILENO, POLLOUT, 0};
-    const int ready = ::poll(&room, 1, static_cast<int>(time.count()));
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const int ready = ::poll(&room, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) break;
     const ssize_t count = write_now(text.substr(written));
@@ -90,11 +93,13 @@ std::string printable(std::string_view text) {
 }
 
 std::size_t put(std::string_view text) {
-  static std::mutex mutex;
+  static std::timed_mutex mutex;
   const int wait_ms = g_wait_ms;
   if (wait_ms < 0) return write_text(STDERR_FILENO, text) == 0 ? text.size() : 0;
-  const std::lock_guard lock(mutex);
-  return write_bounded(text, std::chrono::milliseconds(wait_ms));
+  // One time for both: behind others' texts that nobody reads there would be no end of waiting.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
+  const std::unique_lock lock(mutex, deadline);
+  return lock.owns_lock() ? write_bounded(text, deadline) : 0;
 }
 
 void bound_wait_for_reader(std::chrono::milliseconds time) {

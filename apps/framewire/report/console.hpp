@@ -20,8 +20,9 @@ namespace framewire::app {
 std::size_t put(std::string_view text);
 
 /// From now on put(), and all that says something, waits so long at most for a reader of standard
-/// error: what has not been written by then is dropped. A service must not stop, nor fail to end,
-/// since nobody reads what it says. Before other threads say anything.
+/// error, other threads' texts included: what has not been written by then is dropped. A service
+/// must not stop, nor fail to end, since nobody reads what it says. Before other threads say
+/// anything.
 void bound_wait_for_reader(std::chrono::milliseconds time);
 
 /// "framewire: …" on standard error, made printable(), as one write; any thread.

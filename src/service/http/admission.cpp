@@ -6,6 +6,8 @@ namespace {
 
 // Long enough for a client that was refused to come back as Retry-After says.
 constexpr std::chrono::seconds kContention{2};
+// A little less than the tick of I/O threads, 100 ms, which comes somewhat unevenly.
+constexpr std::chrono::milliseconds kBetweenCuts{90};
 
 }  // namespace
 
@@ -52,21 +54,42 @@ bool ClientAdmission::contended(Clock::time_point now) const {
   return now < contended_until_;
 }
 
-bool ClientAdmission::gives_way(ClientKey client, Clock::time_point now) const {
+ClientAdmission::GivesWay ClientAdmission::gives_way(ClientKey client,
+                                                     Clock::time_point now) const {
   const std::lock_guard lock(mutex_);
-  if (client.key == 0 || now >= contended_until_) return false;
-  const auto held = clients_.find(client);
-  return held != clients_.end() && beyond_share(held->second);
+  return find_excess(client, now);
 }
 
+ClientAdmission::GivesWay ClientAdmission::begin_cut(ClientKey client, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  if (now < next_cut_) return {};
+  const GivesWay found = find_excess(client, now);
+  if (found.any()) next_cut_ = now + kBetweenCuts;
+  return found;
+}
+
+// Called with the lock held.
+ClientAdmission::GivesWay ClientAdmission::find_excess(ClientKey client,
+                                                       Clock::time_point now) const {
+  if (client.key == 0 || now >= contended_until_) return {};
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return {};
+  const Held& held = found->second;
+  const bool bytes = held.bytes > share_of(bounds_.bytes);
+  const bool requests = held.requests > 1 && held.requests > share_of(bounds_.requests);
+  return {bytes || requests, bytes};
+}
+
+// Divided first, so that no product overflows.
+std::uint64_t ClientAdmission::share_of(std::uint64_t bound) const noexcept {
+  return bound / 100 * bounds_.client_share_percent +
+         bound % 100 * bounds_.client_share_percent / 100;
+}
+
+// A share is never less than one request.
 bool ClientAdmission::beyond_share(const Held& held) const noexcept {
-  // Divided first, so that no product overflows; a share is never less than one request.
-  const auto share = [&](std::uint64_t bound) {
-    return bound / 100 * bounds_.client_share_percent +
-           bound % 100 * bounds_.client_share_percent / 100;
-  };
-  return (held.requests > 1 && held.requests > share(bounds_.requests)) ||
-         held.bytes > share(bounds_.bytes) || held.pixels > share(bounds_.pixels);
+  return (held.requests > 1 && held.requests > share_of(bounds_.requests)) ||
+         held.bytes > share_of(bounds_.bytes) || held.pixels > share_of(bounds_.pixels);
 }
 
 // What all and the client would hold with the request, and what the request itself would. Whoever
@@ -74,15 +97,15 @@ bool ClientAdmission::beyond_share(const Held& held) const noexcept {
 // picture of more pixels than that has limits of its own to meet. Answers that wait to be read are
 // held, too, though their requests no longer count.
 ClientAdmission::Verdict ClientAdmission::judge(const Held& all, const Held& own, const Held& mine,
-                                                bool known, Clock::time_point now) {
+                                                Grows grows, bool known, Clock::time_point now) {
   const auto over = [](std::uint64_t held, std::uint64_t bound, std::uint64_t by_this) {
     return held > bound && held != by_this;
   };
   Verdict verdict = Verdict::kAdmitted;
   if (all.requests > bounds_.requests) {
     verdict = Verdict::kQueueFull;
-  } else if (over(all.bytes, bounds_.bytes, mine.bytes) ||
-             over(all.pixels, bounds_.pixels, mine.pixels)) {
+  } else if ((grows.bytes && over(all.bytes, bounds_.bytes, mine.bytes)) ||
+             (grows.pixels && over(all.pixels, bounds_.pixels, mine.pixels))) {
     verdict = Verdict::kOverBudget;
   }
   const bool alone = all == own;
@@ -104,29 +127,38 @@ ClientAdmission::Verdict ClientAdmission::admit(ClientKey client, std::uint64_t 
                                                 std::uint64_t pixels, Ticket& ticket,
                                                 Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  return count(take(client, {1, bytes, pixels}, ticket, now));
+  const Held wanted{1, bytes, pixels};
+  return count(take(client, wanted, wanted, ticket, now));
+}
+
+ClientAdmission::Verdict ClientAdmission::admit_announced(ClientKey client, std::uint64_t bytes,
+                                                          std::uint64_t pixels, Ticket& ticket,
+                                                          Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  return count(take(client, {1, bytes, pixels}, {1, bytes, 0}, ticket, now));
 }
 
 ClientAdmission::Verdict ClientAdmission::admit_or_wait(ClientKey client, std::uint64_t bytes,
                                                         std::uint64_t pixels, Ticket& ticket,
                                                         Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  return take(client, {1, bytes, pixels}, ticket, now);
+  const Held wanted{1, bytes, pixels};
+  return take(client, wanted, wanted, ticket, now);
 }
 
-// Called with the lock held.
-ClientAdmission::Verdict ClientAdmission::take(ClientKey client, const Held& wanted, Ticket& ticket,
+ClientAdmission::Verdict ClientAdmission::take(ClientKey client, const Held& judged,
+                                               const Held& wanted, Ticket& ticket,
                                                Clock::time_point now) {
   const bool known = client.key != 0;
   const auto held = known ? clients_.find(client) : clients_.end();
   Held own = held == clients_.end() ? Held{} : held->second;
-  own += wanted;
+  own += judged;
   Held all = all_;
-  all += wanted;
-  const Verdict verdict = judge(all, own, wanted, known, now);
+  all += judged;
+  const Verdict verdict = judge(all, own, judged, Grows{}, known, now);
   if (verdict != Verdict::kAdmitted) return verdict;
-  if (known) clients_.insert_or_assign(client, own);
-  all_ = all;
+  if (known) clients_[client] += wanted;
+  all_ += wanted;
   ticket.owner_ = this;
   ticket.client_ = client;
   ticket.requests_ = wanted.requests;
@@ -139,7 +171,7 @@ ClientAdmission::Verdict ClientAdmission::change(Ticket& ticket, std::uint64_t b
                                                  std::uint64_t pixels, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const bool more = bytes > ticket.bytes_ || pixels > ticket.pixels_;
-  const Verdict verdict = retake(ticket, bytes, pixels, now);
+  const Verdict verdict = retake(ticket, bytes, pixels, true, now);
   return more ? count(verdict) : verdict;
 }
 
@@ -147,12 +179,19 @@ ClientAdmission::Verdict ClientAdmission::change_or_wait(Ticket& ticket, std::ui
                                                          std::uint64_t pixels,
                                                          Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  return retake(ticket, bytes, std::min(pixels, bounds_.pixels), now);
+  return retake(ticket, bytes, std::min(pixels, bounds_.pixels), true, now);
 }
 
-// Called with the lock held.
+ClientAdmission::Verdict ClientAdmission::settle_or_wait(Ticket& ticket, std::uint64_t bytes,
+                                                         std::uint64_t pixels,
+                                                         Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  return retake(ticket, bytes, std::min(pixels, bounds_.pixels), false, now);
+}
+
 ClientAdmission::Verdict ClientAdmission::retake(Ticket& ticket, std::uint64_t bytes,
-                                                 std::uint64_t pixels, Clock::time_point now) {
+                                                 std::uint64_t pixels, bool heeds_share,
+                                                 Clock::time_point now) {
   const auto held = clients_.find(ticket.client_);
   const bool known = held != clients_.end();
   const auto moved = [&](const Held& from) {
@@ -161,9 +200,11 @@ ClientAdmission::Verdict ClientAdmission::retake(Ticket& ticket, std::uint64_t b
   };
   const Held own = known ? moved(held->second) : Held{};
   const Held all = moved(all_);
-  if (bytes > ticket.bytes_ || pixels > ticket.pixels_) {
-    const Verdict verdict = judge(all, own, {ticket.requests_, bytes, pixels}, known, now);
-    if (verdict != Verdict::kAdmitted) return verdict;
+  const Grows grows{bytes > ticket.bytes_, pixels > ticket.pixels_};
+  if (grows.bytes || grows.pixels) {
+    const Verdict verdict = judge(all, own, {ticket.requests_, bytes, pixels}, grows, known, now);
+    const bool passes = verdict == Verdict::kClientShare && !heeds_share;
+    if (verdict != Verdict::kAdmitted && !passes) return verdict;
   }
   if (known) held->second = own;
   all_ = all;

@@ -70,6 +70,10 @@ class ClientAdmission {
   /// Takes room for one request. @param ticket  holds nothing; takes it, where it is admitted
   [[nodiscard]] Verdict admit(ClientKey client, std::uint64_t bytes, std::uint64_t pixels,
                               Ticket& ticket, Clock::time_point now = Clock::now());
+  /// As admit(), by somebody whose picture is still to come. There has to be room for the pixels
+  /// that it may have, but they are not held: nobody keeps them from others by a length alone.
+  [[nodiscard]] Verdict admit_announced(ClientKey client, std::uint64_t bytes, std::uint64_t pixels,
+                                        Ticket& ticket, Clock::time_point now = Clock::now());
   /// As admit(), by somebody who waits where there is no room, and asks again: a refusal is no
   /// request turned away, and not counted as one.
   [[nodiscard]] Verdict admit_or_wait(ClientKey client, std::uint64_t bytes, std::uint64_t pixels,
@@ -82,9 +86,24 @@ class ClientAdmission {
   [[nodiscard]] Verdict change_or_wait(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                        Clock::time_point now = Clock::now());
 
-  /// Whether others are refused, and the client has more than its share: it gives way then.
-  [[nodiscard]] bool gives_way(ClientKey client, Clock::time_point now = Clock::now()) const;
-  /// Whether anybody does.
+  /// As change_or_wait(), once an input has come whole. The client's share was judged when the
+  /// input was admitted, and is not judged again: what has been sent is not thrown away.
+  [[nodiscard]] Verdict settle_or_wait(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
+                                       Clock::time_point now = Clock::now());
+
+  /// What a client gives up that has more than its share while others are refused. Bodies that are
+  /// coming hold requests and bytes, answers hold bytes, and neither holds pixels: what would free
+  /// nothing of the excess is not given up.
+  struct GivesWay {
+    bool bodies = false;
+    bool answers = false;
+    [[nodiscard]] bool any() const noexcept { return bodies || answers; }
+  };
+  [[nodiscard]] GivesWay gives_way(ClientKey client, Clock::time_point now = Clock::now()) const;
+  /// The same, for a thread that is about to end a body or an answer. Only one thread gets it in a
+  /// tenth of a second: several at once would end more than the client has to give up.
+  [[nodiscard]] GivesWay begin_cut(ClientKey client, Clock::time_point now = Clock::now());
+  /// Whether others are refused.
   [[nodiscard]] bool contended(Clock::time_point now = Clock::now()) const;
 
   /// The work is done: the ticket keeps only the bytes of the answer, until those are sent.
@@ -126,20 +145,29 @@ class ClientAdmission {
       return std::hash<std::uint64_t>{}(client.key * 0x9E3779B97F4A7C15u);
     }
   };
-  [[nodiscard]] Verdict take(ClientKey client, const Held& wanted, Ticket& ticket,
-                             Clock::time_point now);
+  /// Which of what is held a request asks more of.
+  struct Grows {
+    bool bytes = true;
+    bool pixels = true;
+  };
+  // Called with the lock held.
+  [[nodiscard]] Verdict take(ClientKey client, const Held& judged, const Held& wanted,
+                             Ticket& ticket, Clock::time_point now);
   [[nodiscard]] Verdict retake(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
-                               Clock::time_point now);
+                               bool heeds_share, Clock::time_point now);
   Verdict count(Verdict verdict) noexcept;
-  [[nodiscard]] Verdict judge(const Held& all, const Held& own, const Held& mine, bool known,
-                              Clock::time_point now);
+  [[nodiscard]] Verdict judge(const Held& all, const Held& own, const Held& mine, Grows grows,
+                              bool known, Clock::time_point now);
+  [[nodiscard]] std::uint64_t share_of(std::uint64_t bound) const noexcept;
   [[nodiscard]] bool beyond_share(const Held& held) const noexcept;
+  [[nodiscard]] GivesWay find_excess(ClientKey client, Clock::time_point now) const;
 
   const Bounds bounds_;
   mutable std::mutex mutex_;
   Held all_;
   std::unordered_map<ClientKey, Held, Hash> clients_;  ///< those that hold something
   Clock::time_point contended_until_{};
+  Clock::time_point next_cut_{};
   std::array<std::uint64_t, 4> verdicts_{};  ///< by Verdict; those of judge()
 };
 

@@ -47,8 +47,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual void drain() = 0;
   /// How fast its slowest body comes, or its slowest answer is read, in bytes a second; nothing
   /// where there is none, or each has just begun. That one is given up by give_way().
-  [[nodiscard]] virtual std::optional<double> slowest(Clock::time_point now) noexcept = 0;
-  virtual void give_way(Clock::time_point now) = 0;
+  /// @param of  which of the two are looked at
+  [[nodiscard]] virtual std::optional<double> slowest(ClientAdmission::GivesWay of,
+                                                      Clock::time_point now) noexcept = 0;
+  virtual void give_way(ClientAdmission::GivesWay of, Clock::time_point now) = 0;
   /// Closes at once.
   virtual void close() noexcept = 0;
 

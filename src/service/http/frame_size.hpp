@@ -6,7 +6,8 @@
 
 namespace framewire::service::http {
 
-/// Width × height of the first frame header. Looks at no more than 4096 markers before it.
+/// Width × height of the first frame header. Looks at no more than 4096 markers before it, nor at
+/// more than 8 MB of segments.
 /// @param jpeg  host; any bytes
 /// @return 0 where there is no frame header, or it has no height yet (DNL)
 [[nodiscard]] std::uint64_t count_frame_pixels(std::span<const std::uint8_t> jpeg) noexcept;

@@ -34,15 +34,16 @@ void Http1Connection::send_answer() {
       guarded([this](const boost::system::error_code& error, std::size_t) { on_written(error); }));
 }
 
-std::optional<double> Http1Connection::slowest(Clock::time_point now) noexcept {
-  if (state_ == State::kRequest) return request_->body_pace(now);
-  if (state_ != State::kWriting) return std::nullopt;
+std::optional<double> Http1Connection::slowest(ClientAdmission::GivesWay of,
+                                               Clock::time_point now) noexcept {
+  if (state_ == State::kRequest && of.bodies) return request_->body_pace(now);
+  if (state_ != State::kWriting || !of.answers) return std::nullopt;
   return bytes_per_second(stream_.delivered_bytes() - delivered_before_,
                           request_->exchange().responded, now);
 }
 
-void Http1Connection::give_way(Clock::time_point now) {
-  if (!slowest(now)) return;
+void Http1Connection::give_way(ClientAdmission::GivesWay of, Clock::time_point now) {
+  if (!slowest(of, now)) return;
   if (state_ == State::kRequest) {
     request_->give_way();
     return;

@@ -26,8 +26,9 @@ class Http1Connection final : public Connection, private Carrier {
   void answer(Exchange& exchange, Response response) override;
   void fail(Exchange& exchange) noexcept override;
   void drain() override;
-  [[nodiscard]] std::optional<double> slowest(Clock::time_point now) noexcept override;
-  void give_way(Clock::time_point now) override;
+  [[nodiscard]] std::optional<double> slowest(ClientAdmission::GivesWay of,
+                                              Clock::time_point now) noexcept override;
+  void give_way(ClientAdmission::GivesWay of, Clock::time_point now) override;
   void close() noexcept override;
 
   [[nodiscard]] bool between_requests() const noexcept override {

@@ -188,20 +188,21 @@ void Http2Connection::tick(Clock::time_point now) {
   pump();
 }
 
-std::optional<double> Http2Connection::slowest(Clock::time_point now) noexcept {
+std::optional<double> Http2Connection::slowest(ClientAdmission::GivesWay of,
+                                               Clock::time_point now) noexcept {
   std::optional<double> least;
   for (const Http2Stream& stream : streams_) {
-    const auto pace = stream.pace(now);
+    const auto pace = stream.pace(of, now);
     if (pace && (!least || *pace < *least)) least = pace;
   }
   return state_ == State::kOpen ? least : std::nullopt;
 }
 
-void Http2Connection::give_way(Clock::time_point now) {
-  const auto least = slowest(now);
+void Http2Connection::give_way(ClientAdmission::GivesWay of, Clock::time_point now) {
+  const auto least = slowest(of, now);
   if (!least) return;
   const auto found = std::find_if(streams_.begin(), streams_.end(), [&](const Http2Stream& stream) {
-    return stream.pace(now) == least;
+    return stream.pace(of, now) == least;
   });
   if (found != streams_.end()) found->give_way();
   pump();

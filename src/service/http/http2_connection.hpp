@@ -37,8 +37,9 @@ class Http2Connection final : public Connection {
   void answer(Exchange& exchange, Response response) override;
   void fail(Exchange& exchange) noexcept override;
   void drain() override;
-  [[nodiscard]] std::optional<double> slowest(Clock::time_point now) noexcept override;
-  void give_way(Clock::time_point now) override;
+  [[nodiscard]] std::optional<double> slowest(ClientAdmission::GivesWay of,
+                                              Clock::time_point now) noexcept override;
+  void give_way(ClientAdmission::GivesWay of, Clock::time_point now) override;
   void close() noexcept override;
   [[nodiscard]] bool between_requests() const noexcept override { return streams_.empty(); }
   [[nodiscard]] Clock::time_point deadline() const noexcept override;
@@ -53,6 +54,9 @@ class Http2Connection final : public Connection {
   /// Bytes of all streams that the client has taken.
   [[nodiscard]] std::uint64_t delivered_bytes() noexcept { return stream_.delivered_bytes(); }
   void take_unsent(std::size_t bytes) noexcept { unsent_bytes_ -= bytes; }
+  void add_body_bytes(std::size_t bytes) noexcept { body_bytes_ += bytes; }
+  /// Bytes of all requests' bodies that have come so far.
+  [[nodiscard]] std::uint64_t body_bytes() const noexcept { return body_bytes_; }
 
  private:
   friend struct Http2Callbacks;
@@ -92,6 +96,7 @@ class Http2Connection final : public Connection {
   std::list<Http2Stream> sent_;         ///< whose answers are being written
   std::size_t head_bytes_ = 0;
   std::uint64_t unsent_bytes_ = 0;
+  std::uint64_t body_bytes_ = 0;
   std::size_t field_bytes_ = 0;  ///< of the block of fields that is being read, unpacked
   std::unique_ptr<char[]> input_;
   std::size_t input_bytes_ = 0;
@@ -103,6 +108,7 @@ class Http2Connection final : public Connection {
   Clock::time_point drain_deadline_ = Clock::time_point::max();
   Clock::time_point write_deadline_{};  ///< while something is being written
   bool writing_ = false;
+  std::uint64_t written_bytes_ = 0;   ///< of all writes, the one under way included
   std::string output_;                ///< frames of one turn
   std::string_view direct_;           ///< what follows them, where it is
   std::shared_ptr<const void> kept_;  ///< of `direct_`

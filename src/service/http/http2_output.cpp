@@ -57,6 +57,7 @@ void Http2Connection::write() {
       Clock::now() + Milliseconds(io_.settings().write_timeout_ms +
                                   (output_.size() + direct_.size()) * 1000 / kMinBytesPerSecond);
   writing_ = true;
+  written_bytes_ += output_.size() + direct_.size();
   stream_.async_write_tls(
       std::exchange(output_, {}), direct_,
       guarded([this](const boost::system::error_code& error, std::size_t) { on_written(error); }));
@@ -105,7 +106,7 @@ bool Http2Connection::send_data(Http2Stream& stream, std::string_view header, st
     direct_ = data.substr(copied);
     kept_ = stream.keeper();
   }
-  stream.sent(bytes);
+  stream.sent(bytes, written_bytes_ + output_.size() + direct_.size());
   meter_.data_sent();
   return true;
 }

@@ -117,6 +117,7 @@ void Http2Stream::grant_window() {
 
 void Http2Stream::take_body(std::string_view bytes) noexcept {
   if (!in_state(HttpRequest::State::kBody)) return;  // answered already
+  connection_.add_body_bytes(bytes.size());
   guarded([&] {
     if (request_->exchange().head.chunked) {
       if (!request_->append(bytes)) return;
@@ -132,6 +133,8 @@ void Http2Stream::take_body(std::string_view bytes) noexcept {
     grant_window();
   });
 }
+
+std::uint64_t Http2Stream::shared_body_bytes() const noexcept { return connection_.body_bytes(); }
 
 void Http2Stream::take_padding(std::size_t bytes) noexcept {
   if (!in_state(HttpRequest::State::kBody)) return;
@@ -181,12 +184,12 @@ void Http2Stream::send_answer() {
   submitted_ = true;
   unsent_ = body;
   connection_.add_unsent(body.size());
-  paced_unsent_ = body.size();
-  paced_delivered_ = connection_.delivered_bytes();
+  progress_.begin(body.size(), connection_.delivered_bytes());
   pace_.begin(Clock::now(), Milliseconds(connection_.io().settings().write_timeout_ms));
 }
 
-void Http2Stream::sent(std::size_t bytes) noexcept {
+void Http2Stream::sent(std::size_t bytes, std::uint64_t end) noexcept {
+  progress_.frame_ends_at(end);
   unsent_ = unsent_.subspan(bytes);
   connection_.take_unsent(bytes);
 }
@@ -213,8 +216,10 @@ void Http2Stream::tick(Clock::time_point now) noexcept {
   }
 }
 
-std::optional<double> Http2Stream::pace(Clock::time_point now) const noexcept {
+std::optional<double> Http2Stream::pace(ClientAdmission::GivesWay of,
+                                        Clock::time_point now) const noexcept {
   if (!request_ || sent_whole_ || was_unread_) return std::nullopt;
+  if (submitted_ ? !of.answers : !of.bodies) return std::nullopt;
   if (!submitted_) return request_->body_pace(now);
   return bytes_per_second(request_->body_to_send().size() - unsent_.size(),
                           request_->exchange().responded, now);
@@ -229,15 +234,10 @@ void Http2Stream::give_way() noexcept {
   }
 }
 
-// Where the client would take more of this answer, it waits behind others', and what goes out of
-// those is time for this one. Where the client has closed the window only this one's own counts.
 bool Http2Stream::is_unread(Clock::time_point now) noexcept {
-  const std::uint64_t delivered = connection_.delivered_bytes();
-  const std::uint64_t of_all = delivered - std::exchange(paced_delivered_, delivered);
-  const std::uint64_t own = paced_unsent_ - std::exchange(paced_unsent_, unsent_.size());
   const bool is_open =
       nghttp2_session_get_stream_remote_window_size(connection_.session(), id_) > 0;
-  return pace_.is_late(is_open ? std::max(own, of_all) : own, now);
+  return pace_.is_late(progress_.take(unsent_.size(), connection_.delivered_bytes(), is_open), now);
 }
 
 Http2Stream::Clock::time_point Http2Stream::deadline() const noexcept {

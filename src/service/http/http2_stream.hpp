@@ -40,7 +40,8 @@ class Http2Stream final : private Carrier {
   void tick(Clock::time_point now) noexcept;
   [[nodiscard]] Clock::time_point deadline() const noexcept;
   /// How fast its body comes, or its answer goes. @see bytes_per_second()
-  [[nodiscard]] std::optional<double> pace(Clock::time_point now) const noexcept;
+  [[nodiscard]] std::optional<double> pace(ClientAdmission::GivesWay of,
+                                           Clock::time_point now) const noexcept;
   void give_way() noexcept;
   /// There is no answer: the client is told so.
   void reset(std::uint32_t error_code) noexcept;
@@ -51,7 +52,8 @@ class Http2Stream final : private Carrier {
   // While the answer is sent.
   /// What has not been handed to the connection yet.
   [[nodiscard]] std::span<const std::uint8_t> unsent() const noexcept { return unsent_; }
-  void sent(std::size_t bytes) noexcept;
+  /// @param end  of the frame, in bytes of the connection
+  void sent(std::size_t bytes, std::uint64_t end) noexcept;
   /// Keeps unsent()'s memory where it stays in one place; null where only this stream does.
   [[nodiscard]] const std::shared_ptr<const void>& keeper() noexcept {
     return request_->response().keeper;
@@ -72,6 +74,7 @@ class Http2Stream final : private Carrier {
   void expect_body() override;
   void expect_move() override { request_->move_body(); }
   void expect_answer() override {}
+  [[nodiscard]] std::uint64_t shared_body_bytes() const noexcept override;
   void send_answer() override;
   void grant_window();
   void continue_client();
@@ -91,9 +94,8 @@ class Http2Stream final : private Carrier {
   bool sent_whole_ = false;
   bool was_unread_ = false;  ///< for so long that it was given up
   std::span<const std::uint8_t> unsent_;
-  Pace pace_;                          ///< of the answer
-  std::size_t paced_unsent_ = 0;       ///< of it, when pace_ was asked last
-  std::uint64_t paced_delivered_ = 0;  ///< of the connection, then
+  Pace pace_;                ///< of the answer
+  SharedProgress progress_;  ///< of it, for pace_
 };
 
 }  // namespace framewire::service::http

@@ -382,13 +382,13 @@ void IoThread::make_way(Connection::Clock::time_point now) {
   std::shared_ptr<Connection> slowest;
   double least = 0;
   for (const auto& [key, connection] : connections_) {
-    const auto pace = connection->slowest(now);
-    if (!pace || (slowest != nullptr && *pace >= least)) continue;
-    if (!shared_.admission.gives_way(connection->client(), now)) continue;
+    const auto of = shared_.admission.gives_way(connection->client(), now);
+    const auto pace = connection->slowest(of, now);
+    if (!pace || (slowest && *pace >= least)) continue;
     slowest = connection;
     least = *pace;
   }
-  if (slowest != nullptr) slowest->give_way(now);
+  if (slowest) slowest->give_way(shared_.admission.begin_cut(slowest->client(), now), now);
 }
 
 std::string_view IoThread::date() {

@@ -141,10 +141,6 @@ Result<ListeningSocket> open_listener(const Endpoint& endpoint, bool joins) {
     if (auto shared = share(); !shared) return fail(shared.error());
   }
   if (::bind(made.fd.get(), &address.any, length) != 0) return refuse(name, "listen", errno);
-  // From here on nobody else gets the port, though it can be shared.
-  if (!joins) {
-    if (auto shared = share(); !shared) return fail(shared.error());
-  }
   if (family == AF_UNIX) {
     struct stat facts {};
     if (::lstat(endpoint.unix_path.c_str(), &facts) != 0) return refuse(name, "listen", errno);
@@ -153,6 +149,11 @@ Result<ListeningSocket> open_listener(const Endpoint& endpoint, bool joins) {
     (void)::chmod(endpoint.unix_path.c_str(), 0660);
   }
   if (::listen(made.fd.get(), kBacklog) != 0) return refuse(name, "listen", errno);
+  // Not before it listens: of two servers that have both bound, the second listen() fails only
+  // where one of the sockets cannot be shared.
+  if (!joins) {
+    if (auto shared = share(); !shared) return fail(shared.error());
+  }
   SocketAddress bound;
   socklen_t size = sizeof bound;
   if (family != AF_UNIX && ::getsockname(made.fd.get(), &bound.any, &size) == 0) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace framewire::service::http {
 
@@ -49,6 +50,35 @@ class Pace {
  private:
   Clock::duration allowance_{};
   Clock::time_point deadline_{};
+};
+
+/// What counts as progress of an answer that shares its connection with others. Bytes of the others
+/// that go out while this one waits behind them are time for it, and so is what is on its way in
+/// front of its own last frame: a client with a small window can open it again only then. What goes
+/// out behind that frame while the window stays closed is none.
+class SharedProgress {
+ public:
+  /// @param unsent_bytes  of the answer
+  /// @param delivered     bytes of the connection that the client has taken so far
+  void begin(std::uint64_t unsent_bytes, std::uint64_t delivered) noexcept {
+    unsent_bytes_ = unsent_bytes;
+    delivered_ = last_frame_end_ = delivered;
+  }
+  /// A frame of the answer ends at this byte of the connection.
+  void frame_ends_at(std::uint64_t position) noexcept { last_frame_end_ = position; }
+  /// How many bytes count since the last call. @param window_is_open  the client would take more
+  [[nodiscard]] std::uint64_t take(std::uint64_t unsent_bytes, std::uint64_t delivered,
+                                   bool window_is_open) noexcept {
+    const std::uint64_t before = std::exchange(delivered_, delivered);
+    const std::uint64_t own = std::exchange(unsent_bytes_, unsent_bytes) - unsent_bytes;
+    const std::uint64_t counts = window_is_open ? delivered : std::min(delivered, last_frame_end_);
+    return std::max(own, counts - std::min(counts, before));
+  }
+
+ private:
+  std::uint64_t unsent_bytes_ = 0;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t last_frame_end_ = 0;
 };
 
 /// How long a client may go on sending after its last answer, or once it has been told that its

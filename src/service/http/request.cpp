@@ -175,8 +175,7 @@ void HttpRequest::tick(Clock::time_point now) {
       carrier_.expect_move();
       return;
     }
-    const std::uint64_t filled = exchange_->body.filled_bytes;
-    const bool late = pace_.is_late(filled - std::exchange(paced_bytes_, filled), now);
+    const bool late = pace_.is_late(take_progress(now), now);
     deadline_ = pace_.deadline();
     if (!late) return;
     Response response = error_response(exchange_->error_form, Code::kRequestTimeout, "deadline",
@@ -184,6 +183,10 @@ void HttpRequest::tick(Clock::time_point now) {
     response.close = true;
     respond(std::move(response));
   } else if (state_ == State::kWorking) {
+    if (awaits_room_ && now < work_deadline()) {
+      resize_body();
+      return;
+    }
     exchange_->stop.request_stop();
     respond(error_response(exchange_->error_form, Code::kUnavailable, "deadline",
                            "the time for this request ran out"));

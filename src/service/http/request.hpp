@@ -28,6 +28,9 @@ class Carrier {
   virtual void expect_move() = 0;
   /// Somebody works on the request. Whether the client vanishes is to be watched.
   virtual void expect_answer() = 0;
+  /// Bytes of bodies that have come so far by the same connection, where it carries several at a
+  /// time; else 0.
+  [[nodiscard]] virtual std::uint64_t shared_body_bytes() const noexcept { return 0; }
   /// Sends HttpRequest::response(), later: the request is still there afterwards. May throw as long
   /// as nothing of it has gone out; respond() may then be called again.
   virtual void send_answer() = 0;
@@ -48,7 +51,7 @@ class HttpRequest {
   enum class State : std::uint8_t {
     kHead,      ///< has just been made
     kBody,      ///< its body is coming
-    kWorking,   ///< somebody works on it
+    kWorking,   ///< somebody works on it, or it waits for room for its pixels
     kAnswered,  ///< its answer is there: what remains is the carrier's
   };
 
@@ -122,16 +125,21 @@ class HttpRequest {
   void begin_body();
   [[nodiscard]] bool reserve_body();
   [[nodiscard]] bool grow_body(std::size_t bytes);
-  [[nodiscard]] bool inspect_body();
-  [[nodiscard]] bool resize_body();
+  void inspect_body();
+  void resize_body();
+  [[nodiscard]] Clock::time_point work_deadline() const noexcept;
+  [[nodiscard]] std::uint64_t take_progress(Clock::time_point now) noexcept;
 
   IoThread& io_;
   const Peer& peer_;
   Carrier& carrier_;
   State state_ = State::kHead;
   Clock::time_point deadline_{};
-  Pace pace_;                      ///< of the body, later of the answer
-  std::uint64_t paced_bytes_ = 0;  ///< of the body, which pace_ knows of
+  Pace pace_;                       ///< of the body, later of the answer
+  std::uint64_t paced_bytes_ = 0;   ///< of the body, which pace_ knows of
+  std::uint64_t paced_shared_ = 0;  ///< of Carrier::shared_body_bytes(), which pace_ knows of
+  std::uint64_t pixels_ = 0;        ///< of the picture in the body, once that has come whole
+  bool awaits_room_ = false;        ///< for the pixels, in kWorking
   std::shared_ptr<Exchange> exchange_;
   Response response_;
 };

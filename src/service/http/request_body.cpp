@@ -1,10 +1,12 @@
 // How a request's body comes in: straight into memory that the engine reads from.
 #include <fmt/format.h>
+#include <algorithm>
 #include <cstring>
 #include <service/http/actions.hpp>
 #include <service/http/frame_size.hpp>
 #include <service/http/io_thread.hpp>
 #include <service/http/request.hpp>
+#include <utility>
 
 namespace framewire::service::http {
 namespace {
@@ -15,6 +17,8 @@ using Milliseconds = std::chrono::milliseconds;
 // What has not come by then goes on in memory of its own.
 constexpr Milliseconds kEngineMemoryTime{500};
 constexpr std::size_t kFirstChunkedBytes = 64u << 10;
+// How often a body that waits for room looks for it; a picture takes some milliseconds.
+constexpr Milliseconds kRoomLook{50};
 // Four pixels a byte are common for photographs; the frame header tells the truth later.
 constexpr std::uint64_t kPixelsPerByte = 4;
 
@@ -39,9 +43,24 @@ void HttpRequest::begin_body() {
   state_ = State::kBody;
   const auto now = Clock::now();
   pace_.begin(now, Milliseconds(settings.read_timeout_ms));
+  paced_shared_ = carrier_.shared_body_bytes();
   deadline_ = exchange_->body.engine_memory ? std::min(pace_.deadline(), now + kEngineMemoryTime)
                                             : pace_.deadline();
   carrier_.expect_body();
+}
+
+// How many bytes count as the body's since the last call. A client may send several bodies one
+// after the other: while those come this one is not late, for as long as the longest body may take.
+std::uint64_t HttpRequest::take_progress(Clock::time_point now) noexcept {
+  const std::uint64_t filled = exchange_->body.filled_bytes;
+  const std::uint64_t shared = carrier_.shared_body_bytes();
+  const std::uint64_t own = filled - std::exchange(paced_bytes_, filled);
+  const std::uint64_t of_all = shared - std::exchange(paced_shared_, shared);
+  const std::chrono::duration<double> longest(
+      static_cast<double>(exchange_->options.limits.max_input_bytes) /
+      static_cast<double>(kMinBytesPerSecond));
+  const bool may_wait = now - exchange_->begun < longest;
+  return may_wait ? std::max(own, of_all) : own;
 }
 
 // Admits the request and takes memory for its body. @return false where it has been answered
@@ -51,15 +70,12 @@ bool HttpRequest::reserve_body() {
   const bool chunked = exchange.head.chunked;
   const std::size_t bytes =
       chunked ? kFirstChunkedBytes : static_cast<std::size_t>(*exchange.head.content_length);
-  const auto verdict =
-      shared.admission.admit(peer_.client, bytes, bytes * kPixelsPerByte, exchange.ticket);
+  const auto verdict = shared.admission.admit_announced(peer_.client, bytes, bytes * kPixelsPerByte,
+                                                        exchange.ticket);
   if (verdict != ClientAdmission::Verdict::kAdmitted) {
     respond(refuse_admission(exchange.error_form, verdict));
     return false;
   }
-  // There has to be room for the pixels now, but nobody keeps it from others by a length alone:
-  // they are counted once the frame header is there.
-  (void)shared.admission.change(exchange.ticket, bytes, 0);
   if (chunked || bytes == 0) {
     take_memory(exchange.body, std::max<std::size_t>(bytes, 1));
     exchange.body.room = exchange.body.room.first(bytes);
@@ -126,19 +142,22 @@ void HttpRequest::end_body() {
   Exchange& exchange = *exchange_;
   exchange.received = Clock::now();
   state_ = State::kWorking;
-  deadline_ = exchange.received + Milliseconds(io_.settings().request_timeout_ms);
+  deadline_ = work_deadline();
   if (auto refused = read_upload(exchange)) {
     respond(std::move(*refused));
     return;
   }
-  exchange.body_in_use = true;
-  if (exchange.action == Action::kInspect ? inspect_body() : resize_body()) {
-    carrier_.expect_answer();
+  if (exchange.action == Action::kInspect) {
+    inspect_body();
+  } else {
+    pixels_ = count_pixels_to_decode(exchange.jpeg, exchange.options.limits.max_input_pixels);
+    resize_body();
   }
+  carrier_.expect_answer();
 }
 
-// @return false where it has been answered
-bool HttpRequest::inspect_body() {
+void HttpRequest::inspect_body() {
+  exchange_->body_in_use = true;
   const bool taken = io_.shared().run_aside([exchange = exchange_, &io = io_] {
     Response response;
     try {
@@ -154,27 +173,31 @@ bool HttpRequest::inspect_body() {
       }
     });
   });
-  if (taken) return true;
+  if (taken) return;
   exchange_->body_in_use = false;
   throw std::bad_alloc();
 }
 
-// @return false where it has been answered
-bool HttpRequest::resize_body() {
+// Hands the picture in. Where there is no room for its pixels it waits until tick() tries again: a
+// body that has come whole is not thrown away.
+void HttpRequest::resize_body() {
   Exchange& exchange = *exchange_;
-  const std::uint64_t pixels =
-      count_pixels_to_decode(exchange.jpeg, exchange.options.limits.max_input_pixels);
   const auto verdict =
-      io_.shared().admission.change(exchange.ticket, exchange.body.room.size(), pixels);
-  if (verdict != ClientAdmission::Verdict::kAdmitted) {
-    exchange.body_in_use = false;
-    respond(refuse_admission(exchange.error_form, verdict));
-    return false;
+      io_.shared().admission.settle_or_wait(exchange.ticket, exchange.body.room.size(), pixels_);
+  awaits_room_ = verdict != ClientAdmission::Verdict::kAdmitted;
+  if (awaits_room_) {
+    deadline_ = std::min(work_deadline(), Clock::now() + kRoomLook);
+    return;
   }
+  deadline_ = work_deadline();
+  exchange.body_in_use = true;
   io_.submit(
       {exchange.jpeg, exchange.options, exchange.stop.get_token(),
        [kept = exchange_](Result<Resized> result) { answer_picture(*kept, std::move(result)); }});
-  return true;
+}
+
+HttpRequest::Clock::time_point HttpRequest::work_deadline() const noexcept {
+  return exchange_->received + Milliseconds(io_.settings().request_timeout_ms);
 }
 
 }  // namespace framewire::service::http

@@ -22,6 +22,31 @@ TEST(HttpHttp2SlowAttack, BodiesThatNeverComeAreCutOffAlone) {
   expect_still_serving(server);
 }
 
+// A client with one connection may send its bodies one after the other, which takes longer than the
+// time in which nothing has to come.
+TEST(HttpHttp2SlowAttack, BodiesThatWaitBehindOthersAreNotLate) {
+  ServiceSettings settings = loopback();
+  settings.read_timeout_ms = 3'000;
+  TlsServer server(settings);
+  Http2Client client(server.endpoint());
+  const std::string jpeg = text_of(make_jpeg(80, 60));
+  const std::string piece(64 << 10, 'x');
+  constexpr std::size_t kPieces = 60;
+  const std::int32_t last = client.begin(post_fields("/v1/resize?size=8x", jpeg.size()), false);
+  const std::int32_t first = client.begin(post_fields("/v1/resize", kPieces * piece.size()), false);
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    while (client.granted(first) < (i + 1) * piece.size()) ASSERT_TRUE(client.receive());
+    for (std::size_t at = 0; at < piece.size(); at += 16'384) {
+      ASSERT_TRUE(client.send(frame(NGHTTP2_DATA, 0, first, piece.substr(at, 16'384))));
+    }
+    std::this_thread::sleep_for(80ms);
+  }
+  ASSERT_TRUE(client.send_body(last, jpeg));
+  EXPECT_EQ(client.answer(last).status, 200);
+  client.reset();
+  expect_still_serving(server);
+}
+
 TEST(HttpHttp2SlowAttack, SlowBodiesMoveOutOfEngineMemory) {
   TlsServer server;
   Http2Client client(server.endpoint());

@@ -213,6 +213,20 @@ TEST(HttpPace, TimeIsForBytesThatMove) {
   EXPECT_EQ(pace.deadline(), begun + 22s);
 }
 
+TEST(HttpPace, WhatGoesOutInFrontOfAnAnswerCountsForIt) {
+  SharedProgress progress;
+  progress.begin(1000, 50);
+  EXPECT_EQ(progress.take(1000, 250, true), 200u) << "others' answers go first";
+  progress.frame_ends_at(900);
+  // The window is closed by what is on its way; 900 and 1,100 are what comes before and behind it.
+  EXPECT_EQ(progress.take(936, 650, false), 400u);
+  EXPECT_EQ(progress.take(936, 1100, false), 250u);
+  EXPECT_EQ(progress.take(936, 5000, false), 0u) << "the client has it all, and wants no more";
+  progress.frame_ends_at(5100);
+  EXPECT_EQ(progress.take(836, 5000, false), 100u) << "its own count in any case";
+  EXPECT_EQ(progress.take(836, 5300, true), 300u);
+}
+
 TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
   const auto jpeg = test::make_jpeg(64, 48);
   EXPECT_EQ(count_frame_pixels(jpeg), 64u * 48u);
@@ -239,6 +253,8 @@ test::Bytes segment(std::uint8_t code, std::span<const std::uint8_t> payload) {
   return made;
 }
 
+constexpr std::uint8_t kSof0[] = {0xFF, 0xC0};
+
 TEST(HttpFrameSizeAttack, WhatIsHiddenCountsAsTheMostThereMayBe) {
   constexpr std::uint64_t kLimit = 1'000'000;
   const auto jpeg = test::make_jpeg(64, 48);
@@ -252,9 +268,7 @@ TEST(HttpFrameSizeAttack, WhatIsHiddenCountsAsTheMostThereMayBe) {
   EXPECT_EQ(count_pixels_to_decode(with_segments(jpeg, comments), kLimit), kLimit);
   // The height is told behind the scan (DNL).
   auto later = jpeg;
-  const auto frame =
-      std::search(later.begin(), later.end(), std::begin("\xFF\xC0"), std::begin("\xFF\xC0") + 2,
-                  [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
+  const auto frame = std::search(later.begin(), later.end(), std::begin(kSof0), std::end(kSof0));
   ASSERT_NE(frame, later.end());
   frame[5] = frame[6] = 0;
   EXPECT_EQ(count_pixels_to_decode(later, kLimit), kLimit);
@@ -279,6 +293,25 @@ TEST(HttpFrameSizeAttack, GainMapsCount) {
   file.insert(file.end(), map.begin(), map.end());
   EXPECT_EQ(count_pixels_to_decode(file, 1'000'000), 64u * 48u + 800u * 600u);
   EXPECT_EQ(count_pixels_to_decode(file, 100'000), 64u * 48u) << "a map that is refused";
+}
+
+// What a file counts must not depend on how busy the machine is, nor be bought with work.
+TEST(HttpFrameSizeAttack, TheSearchIsBoundedByWork) {
+  constexpr std::uint64_t kLimit = 1'000'000;
+  const auto plain = test::make_jpeg(64, 48);
+  test::Bytes fill;
+  for (int i = 0; i < 4'000'000; ++i) {
+    fill.push_back(0xFF);
+    fill.push_back(0);
+  }
+  EXPECT_EQ(count_pixels_to_decode(with_segments(plain, fill), kLimit), kLimit) << "no frame yet";
+  // Scans that hold whatever they like are not looked through: this is a progressive frame.
+  auto scans = plain;
+  const auto frame = std::search(scans.begin(), scans.end(), std::begin(kSof0), std::end(kSof0));
+  ASSERT_NE(frame, scans.end());
+  frame[1] = 0xC2;
+  scans.insert(scans.end() - 2, fill.begin(), fill.end());
+  EXPECT_EQ(count_pixels_to_decode(scans, kLimit), 64u * 48u);
 }
 
 using Verdict = ClientAdmission::Verdict;
@@ -341,15 +374,83 @@ TEST(HttpAdmissionAttack, AnswersThatNobodyReadsCount) {
   }
   EXPECT_EQ(admitted, 4) << "the last one goes beyond the bound, and nothing after it";
   ClientAdmission::Ticket bobs, more;
-  EXPECT_FALSE(admission.gives_way(kAnn, now));
+  EXPECT_FALSE(admission.gives_way(kAnn, now).any());
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kOverBudget);
-  EXPECT_TRUE(admission.gives_way(kAnn, now));
-  EXPECT_FALSE(admission.gives_way(kBob, now));
-  EXPECT_FALSE(admission.gives_way(kAnn, now + std::chrono::seconds(3)));
+  EXPECT_TRUE(admission.gives_way(kAnn, now).answers);
+  EXPECT_FALSE(admission.gives_way(kBob, now).any());
+  EXPECT_FALSE(admission.gives_way(kAnn, now + std::chrono::seconds(3)).any());
   // What is read is others', as long as Ann has more than her share.
   anns[0].give_back();
   EXPECT_EQ(admission.admit(kAnn, 0, 0, more, now), Verdict::kClientShare);
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kAdmitted);
+}
+
+// Neither answers nor bodies that are coming hold pixels, and answers hold no requests.
+TEST(HttpAdmissionAttack, NothingGivesWayThatWouldFreeNothing) {
+  using namespace std::chrono_literals;
+  const auto now = ClientAdmission::Clock::now();
+  ClientAdmission::Ticket bobs;
+  {
+    ClientAdmission admission({10, 1000, 1000, 50});
+    ClientAdmission::Ticket working;
+    ASSERT_EQ(admission.admit(kAnn, 1, 900, working, now), Verdict::kAdmitted);
+    ASSERT_EQ(admission.admit(kBob, 1, 200, bobs, now), Verdict::kOverBudget);
+    EXPECT_FALSE(admission.gives_way(kAnn, now).any()) << "pixels";
+  }
+  {
+    ClientAdmission admission({3, 1000, 1000, 50});
+    ClientAdmission::Ticket a, b, c;
+    for (auto* ticket : {&a, &b, &c}) {
+      ASSERT_EQ(admission.admit(kAnn, 1, 1, *ticket, now), Verdict::kAdmitted);
+    }
+    ASSERT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kQueueFull);
+    EXPECT_TRUE(admission.gives_way(kAnn, now).bodies) << "requests";
+    EXPECT_FALSE(admission.gives_way(kAnn, now).answers) << "requests";
+  }
+  ClientAdmission admission({10, 1000, 1000, 50});
+  ClientAdmission::Ticket large;
+  ASSERT_EQ(admission.admit(kAnn, 900, 1, large, now), Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit(kBob, 200, 1, bobs, now), Verdict::kOverBudget);
+  EXPECT_TRUE(admission.gives_way(kAnn, now).bodies) << "bytes";
+  // One thread of several cuts, and a tenth of a second later another may.
+  EXPECT_TRUE(admission.begin_cut(kAnn, now).answers) << "bytes";
+  EXPECT_FALSE(admission.begin_cut(kAnn, now + 1ms).any());
+  EXPECT_TRUE(admission.begin_cut(kAnn, now + 100ms).bodies);
+  large.give_back();
+  EXPECT_FALSE(admission.begin_cut(kAnn, now + 200ms).any()) << "it has its share";
+}
+
+TEST(HttpAdmission, AnnouncedPixelsAreJudgedAndNotHeld) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  ClientAdmission::Ticket a, b, c;
+  EXPECT_EQ(admission.admit(kBob, 1, 300, b), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit_announced(kAnn, 10, 701, a), Verdict::kOverBudget);
+  EXPECT_EQ(admission.admit_announced(kAnn, 10, 700, a), Verdict::kAdmitted);
+  EXPECT_EQ(admission.usage().pixels, 300u);
+  EXPECT_EQ(admission.usage().bytes, 11u);
+  EXPECT_EQ(admission.admit(kBob, 1, 700, c), Verdict::kAdmitted) << "nobody holds them yet";
+}
+
+TEST(HttpAdmission, WhatHasComeWholeIsNotRefusedForAShare) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  ClientAdmission::Ticket a, b, bobs, more;
+  ASSERT_EQ(admission.admit_announced(kAnn, 600, 10, a, now), Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit_announced(kAnn, 300, 10, b, now), Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit(kBob, 200, 10, bobs, now), Verdict::kOverBudget);
+  ASSERT_EQ(admission.admit(kAnn, 1, 10, more, now), Verdict::kClientShare);
+  EXPECT_EQ(admission.settle_or_wait(a, 600, 900, now), Verdict::kAdmitted);
+  EXPECT_EQ(admission.settle_or_wait(b, 300, 200, now), Verdict::kOverBudget) << "it waits";
+  a.give_back();
+  EXPECT_EQ(admission.settle_or_wait(b, 300, 200, now), Verdict::kAdmitted);
+  EXPECT_EQ(admission.usage().pixels, 200u);
+  // Answers may hold more than all bytes there are; a body that asks for none is not judged by
+  // them.
+  admission.answered(b, 300);
+  ClientAdmission::Ticket c;
+  ASSERT_EQ(admission.admit_announced(kBob, 500, 1, c, now), Verdict::kAdmitted);
+  admission.answered(b, 900);
+  EXPECT_EQ(admission.settle_or_wait(c, 500, 100, now), Verdict::kAdmitted);
 }
 
 TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {

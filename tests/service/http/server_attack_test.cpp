@@ -141,6 +141,38 @@ TEST(HttpServerAttack, LengthsTakeNoPixelsFromOthers) {
   EXPECT_EQ(client.ask(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16))))->status, 200);
 }
 
+// A body that has come whole waits for room: it was admitted, and is not sent for nothing.
+TEST(HttpServer, WholeBodiesWaitForRoomForTheirPixels) {
+  ServiceSettings settings = loopback();
+  settings.pixels_under_way = 100'000;
+  settings.bytes_under_way = 100'000'000;
+  settings.request_timeout_ms = 300'000;
+  TestServer server(settings);
+  const std::string request = post("/v1/resize?size=8x", text_of(make_jpeg(64, 48)));
+  ClientAdmission& admission = server.server().admission();
+  TestClient client(server.endpoint());
+  ASSERT_TRUE(client.send(std::string_view(request).substr(0, request.size() - 1)));
+  ASSERT_TRUE(within_a_minute([&] { return admission.usage().requests == 1; }));
+  // The address has more than its share meanwhile, somebody has been refused, and no pixel is left.
+  const ClientKey same{std::uint64_t{1} << 32 | 0x7F000001};
+  ClientAdmission::Ticket greedy, pixels, refused;
+  ASSERT_EQ(admission.admit(same, 60'000'000, 0, greedy), ClientAdmission::Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit(ClientKey{3}, 0, 100'000, pixels), ClientAdmission::Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit(ClientKey{4}, 90'000'000, 0, refused,
+                            ClientAdmission::Clock::now() + std::chrono::hours(1)),
+            ClientAdmission::Verdict::kOverBudget);
+  ASSERT_TRUE(client.send(std::string_view(request).substr(request.size() - 1)));
+  // Several looks, each of which would have been a refusal.
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(admission.usage().pixels, 100'000u);
+  pixels.give_back();
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200) << answer->body;
+  greedy.give_back();
+  EXPECT_TRUE(server.idle());
+}
+
 TEST(HttpServerAttack, IdleConnectionsEnd) {
   TestServer server(impatient());
   TestClient silent(server.endpoint());

@@ -260,6 +260,7 @@ TEST(OriginAttack, WhatFollowsAnAnswerLaterIsNotTheNextOne) {
       connection.send(ok("right " + std::to_string(mine)));
       while (connection.open() && taken.load() <= mine) connection.stall(1);
       connection.send(ok("wrong " + std::to_string(mine)));
+      connection.await_delivery();
       ++followed;
     }
   });

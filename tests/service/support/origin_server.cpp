@@ -1,5 +1,7 @@
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <base/wait_for.hpp>
@@ -34,6 +36,13 @@ bool Connection::send(std::string_view bytes) const {
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return true;
+}
+
+void Connection::await_delivery() const {
+  int undelivered = 0;
+  while (open() && ::ioctl(fd_, SIOCOUTQ, &undelivered) == 0 && undelivered > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void Connection::stall(int milliseconds) const {

@@ -23,6 +23,8 @@ class Connection {
   [[nodiscard]] std::string read_head();
   /// False where the client has gone.
   bool send(std::string_view bytes) const;
+  /// Waits until the client's side has all that was sent.
+  void await_delivery() const;
   /// Waits without a word, until the client goes, the server ends, or some time has passed.
   void stall(int milliseconds) const;
   /// Whether the server still runs.

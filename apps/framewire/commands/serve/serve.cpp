@@ -128,7 +128,6 @@ int serve(const ServeSignals& signals, ServiceManager& manager,
           const http::ServiceSettings& settings, Engines& engines,
           const std::optional<LocalOptions>& local, const std::optional<RemoteOptions>& remote,
           const ReadSettings& read, const std::function<void()>& look) {
-  bound_wait_for_reader(kReaderTime);
   auto server = engines.own ? http::Server::start(settings, *engines.own, LogLines(), nullptr,
                                                   std::move(manager.listeners))
                             : http::Server::start(settings, *engines.workers, LogLines(), nullptr,
@@ -204,6 +203,8 @@ int run_serve(const Arguments& arguments) {
     return healthy ? kAllDone : report(healthy.error());
   }
   if (auto good = check_origin_ca(settings); !good) return refuse(good.error());
+  // Before there are threads: those that watch workers say something, too.
+  bound_wait_for_reader(kReaderTime);
   const ServeSignals signals;
   auto manager = find_service_manager();
   if (!manager) return refuse(manager.error());
