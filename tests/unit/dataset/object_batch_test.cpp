@@ -334,6 +334,25 @@ TEST_F(ObjectRaces, WhatIsNoManifestIsNotReplaced) {
   EXPECT_EQ(store_->all().at("out/a.tar.jsonl"), to_bytes("my own captions\n"));
 }
 
+// As of a web server. Within one run, what another process has made is the same all the same.
+TEST_F(ObjectRaces, AShardWithoutVersionAndTimeIsMadeAgainByALaterBatchAlone) {
+  store_->untold = "in/";
+  Archive archive;
+  archive.file("1.jpg", picture(1, 10)).end();
+  store_->set("in/a.tar", archive.bytes);
+  BatchWorker first(store_);
+  BatchWorker other(store_);
+  first.during = [&] { other.run({"s3://bucket/in/a.tar"}); };
+  first.run({"s3://bucket/in/a.tar"});
+  EXPECT_EQ(other.totals.written, 1u);
+  EXPECT_EQ(first.totals.elsewhere, 1u);
+  EXPECT_EQ(first.totals.failed, 0u);
+  BatchWorker later(store_);
+  later.options.resume = true;
+  later.run({"s3://bucket/in/a.tar"});
+  EXPECT_EQ(later.totals.written, 1u) << "its input may be another by now";
+}
+
 TEST_F(ObjectRaces, AnotherBatchIsNotReplaced) {
   BatchWorker first(store_);
   BatchWorker other(store_);
