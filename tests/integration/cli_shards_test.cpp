@@ -8,8 +8,7 @@
 #include <cstdlib>
 #include <future>
 #include <set>
-#include <tests/integration/support.hpp>
-#include <tests/support/archive.hpp>
+#include <tests/integration/cli_shards.hpp>
 #include <thread>
 
 namespace framewire::test {
@@ -20,11 +19,6 @@ using dataset::test::walk;
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
-
-std::string_view view(const Bytes& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 /// Name and content of each member, in order.
 std::vector<std::pair<std::string, Bytes>> members(const Bytes& shard) {
@@ -44,36 +38,6 @@ std::vector<std::string> names(const Bytes& shard) {
   for (const auto& [name, content] : members(shard)) all.push_back(name);
   return all;
 }
-
-class CliShards : public ::testing::Test {
- protected:
-  /// A shard of so many samples, with text beside each picture.
-  void make_shard(const std::string& name, int samples, int width = 64) const {
-    Archive archive;
-    for (int i = 0; i < samples; ++i) {
-      const std::string key = name + "-" + std::to_string(1000 + i);
-      const Bytes jpeg = make_jpeg(width, width * 3 / 4, static_cast<unsigned>(i));
-      archive.file(key + ".jpg", view(jpeg)).file(key + ".json", "{\"i\":" + key + "}");
-    }
-    write_file(folder_ / ("in/" + name + ".tar"), archive.end().bytes);
-  }
-  [[nodiscard]] Words batch(const std::string& in, const Words& more = {}) const {
-    Words words = {"batch", folder_ / ("in/" + in), folder_ / "out", "--size", "32x", "--jobs", "2",
-                   "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
-  [[nodiscard]] Bytes out(const std::string& name) const {
-    return read_file(folder_ / ("out/" + name));
-  }
-  /// The record at the end of a shard's manifest.
-  [[nodiscard]] json record(const std::string& name) const {
-    return read_rows(folder_ / ("out/" + name + ".jsonl")).back();
-  }
-  [[nodiscard]] static json shards(const Ran& ran) { return json::parse(ran.out)["shards"]; }
-
-  const TemporaryFolder folder_;
-};
 
 TEST_F(CliShards, ComeOutWithTheirNamesAndMembersInOrder) {
   Archive archive;
@@ -370,36 +334,6 @@ TEST_F(CliShards, ATarOfGnuAndPythonIsRead) {
   if (formats == 0) GTEST_SKIP() << "no GNU tar";
 }
 
-TEST_F(CliShards, IndicesLeadToMembers) {
-  make_shard("a", 3);
-  make_shard("b", 2);
-  const Ran ran = run_program({"index", folder_ / "in/{a,b}.tar"});
-  ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const std::string index = read_text(folder_ / "in/a.idx");
-  EXPECT_TRUE(index.starts_with("v1.2 3\njpg 512 ")) << index;
-  const json wids = json::parse(read_text(folder_ / "in/shardindex.json"));
-  ASSERT_EQ(wids["shardlist"].size(), 2u);
-  EXPECT_EQ(wids["shardlist"][0]["url"], "a.tar");
-  EXPECT_EQ(wids["shardlist"][1]["nsamples"], 2);
-  EXPECT_EQ(wids["shardlist"][1]["filesize"], fs::file_size(folder_ / "in/b.tar"));
-  write_text(folder_ / "in/c.tar", "no archive");
-  fs::remove(folder_ / "in/shardindex.json");
-  const Ran bad = run_program({"index", folder_ / "in/{a,c}.tar"});
-  EXPECT_EQ(bad.exit_code, 1);
-  EXPECT_FALSE(fs::exists(folder_ / "in/shardindex.json")) << "it would lack a shard";
-}
-
-// DALI's names end at the first dot.
-TEST_F(CliShards, TwoShardsNeverShareAnIndex) {
-  make_shard("t.0", 1);
-  make_shard("t.1", 2);
-  const Ran ran = run_program({"index", folder_ / "in/t.{0,1}.tar"});
-  EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_THAT(ran.err, AllOf(HasSubstr("t.0.tar"), HasSubstr("t.1.tar"), HasSubstr("t.idx")));
-  EXPECT_FALSE(fs::exists(folder_ / "in/t.idx"));
-  EXPECT_EQ(run_program({"index", folder_ / "in/t.{0,1}.tar", "--format", "wids"}).exit_code, 0);
-}
-
 // Files that a command writes beside its outputs are replaced only by their own kind.
 TEST_F(CliShards, FilesOfOtherKindsAreNotReplaced) {
   make_shard("a", 2);
@@ -435,43 +369,6 @@ TEST_F(CliShards, AFileMayHaveBracesInItsName) {
   const Ran ran = run_program(batch("t{1,2}.tar"));
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(fs::exists(folder_ / "out/t{1,2}.tar"));
-}
-
-TEST_F(CliShards, AReportSaysWhatIsDoneFailedAndMissing) {
-  make_shard("a", 2);
-  make_shard("c", 2);
-  Archive bad;
-  bad.file("1.jpg", "no JPEG").file("1.txt", "1").file("2.jpg", view(make_jpeg(64, 48))).end();
-  write_file(folder_ / "in/b.tar", bad.bytes);
-  ASSERT_EQ(run_program(batch("{a,b,c}.tar")).exit_code, 1);
-  const std::string out = folder_ / "out";
-  fs::remove(folder_ / "out/c.tar");
-  const Ran ran = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--json"});
-  EXPECT_EQ(ran.exit_code, 1);
-  const json report = json::parse(ran.out);
-  EXPECT_EQ(report["shards"], 2);
-  EXPECT_EQ(report["ok"], 3);
-  EXPECT_EQ(report["failed"], 1);
-  EXPECT_EQ(report["dropped"], 1);
-  EXPECT_EQ(report["errors"], json({{"invalid_input", 1}}));
-  EXPECT_EQ(report["with_failures"][0]["shard"], "b.tar");
-  EXPECT_EQ(report["without_output"], json({"c.tar"}));
-  EXPECT_EQ(report["missing"], json({"d.tar"}));
-
-  const Ran list = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--retry-list"});
-  EXPECT_EQ(list.out, (folder_ / "in/b.tar") + "\n" + (folder_ / "in/c.tar") + "\n" +
-                          (folder_ / "in/d.tar") + "\n");
-  const Ran rows = run_program({"report", out, "--failures"});
-  EXPECT_THAT(rows.out, HasSubstr("invalid_input: " + (folder_ / "in/b.tar") + ": 1.jpg: "));
-
-  // The list is what a batch takes; names below their common folder are what they were.
-  write_text(folder_ / "list", (folder_ / "in/a.tar") + "\n" + (folder_ / "in/c.tar") + "\n");
-  const Ran again =
-      run_program({"batch", "@" + (folder_ / "list"), out, "--resume", "--size", "32x", "--json"});
-  EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_EQ(shards(again)["written"], 1);
-  fs::remove(folder_ / "out/b.tar.jsonl");
-  EXPECT_EQ(run_program({"report", out, folder_ / "in/{a,c}.tar"}).exit_code, 0);
 }
 
 TEST_F(CliShards, OptionsOfFilesAloneAreRefused) {

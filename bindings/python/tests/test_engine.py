@@ -3,8 +3,6 @@ import contextlib
 import gc
 import os
 import pickle
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,7 +11,7 @@ from concurrent.futures import CancelledError
 
 import framewire
 import pytest
-from conftest import decode, skip_under
+from conftest import decode
 
 
 @pytest.fixture
@@ -268,53 +266,6 @@ def test_a_thread_that_did_not_start_is_tried_again(photo, monkeypatch):
         assert engine.submit(photo, size="32x").result(60).jpeg
 
 
-def test_the_exit_ends_every_engine_though_one_fails():
-    done = run(
-        PREPARE
-        + """
-sys.unraisablehook = lambda report: print(report.exc_value)
-engines = [framewire.Engine("turbo", threads=1) for _ in range(3)]
-futures = [engine.submit(large) for engine in engines for _ in range(9)]
-for engine in engines:
-    def cancel_all(cancel_all=engine._dispatcher.cancel_all):
-        cancel_all()
-        raise RuntimeError("failed")
-    engine._dispatcher.cancel_all = cancel_all
-"""
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "failed\n" * 6  # each dispatcher, then each engine
-
-
-@pytest.mark.parametrize("call", [
-    "engine.resize(large, size=300)",
-    "list(engine.map(itertools.repeat(large), size=200))",
-    "next(engine.map(itertools.repeat(large), size=200))",
-    "list(engine.map(map(python, itertools.repeat(small)), size=16))",
-    "engine.submit(large, size=300).result()",
-    "framewire.Engine('turbo', threads=1).resize(large, size=8)",
-    "engine.resize(b'no JPEG')",
-])
-def test_daemon_threads_do_not_break_the_exit(call):
-    script = PREPARE + f"""
-import itertools, threading
-large = make(640, 480)
-engine = framewire.Engine("turbo", threads=2)
-def python(jpeg):
-    for _ in range(2000): pass
-    return jpeg
-def work():
-    while True:
-        try: {call}
-        except Exception: pass
-for _ in range(10): threading.Thread(target=work, daemon=True).start()
-time.sleep(0.2)
-"""
-    for _ in range(2):
-        done = run(script)
-        assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_a_buffer_is_held_until_the_answer_and_no_longer(photo, slow_photo):
     with framewire.Engine(codec="turbo", threads=1) as engine:
         engine.submit(slow_photo, size="64x")
@@ -356,167 +307,6 @@ def test_many_threads_share_an_engine(engine, photos):
     for thread in threads:
         thread.join()
     assert not wrong
-
-
-def run(script, **options):
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, **options
-    )
-
-
-PREPARE = """
-import framewire, io, os, sys, threading, time
-from PIL import Image
-def make(w, h):
-    out = io.BytesIO(); Image.effect_noise((w, h), 90).save(out, "JPEG"); return out.getvalue()
-small, large = make(64, 48), make(3000, 2000)
-"""
-
-
-@skip_under(["tsan"], "ThreadSanitizer knows no threads that a child starts after fork()")
-def test_fork_is_detected_and_resize_goes_on():
-    done = run(
-        PREPARE
-        + """
-import gc
-engine = framewire.Engine(codec="turbo", threads=2)
-expected = framewire.resize(small, size="32x")
-futures = [engine.submit(large, size="32x") for _ in range(4)]
-answers = engine.map([small] * 50, size="32x", window=4); next(answers)
-pid = os.fork()
-if pid == 0:
-    for call in (lambda: engine.resize(small), lambda: engine.submit(small), lambda: list(answers),
-                 lambda: engine.map([small]), engine.stats, engine.devices):
-        try: call()
-        except framewire.EngineClosed as error: assert "fork" in str(error), error
-        else: os._exit(3)
-    if framewire.resize(small, size="32x") != expected: os._exit(4)
-    futures[0].cancel()
-    engine.close()
-    answers.close()
-    del engine, answers, futures
-    gc.collect()
-    with framewire.Engine(codec="turbo", threads=1) as own:
-        if own.resize(small, size="32x").jpeg != expected: os._exit(5)
-    sys.exit(0)
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-assert all(future.result().jpeg for future in futures)
-assert len(list(answers)) == 49
-print("parent goes on")
-"""
-    )
-    assert (done.returncode, done.stdout) == (0, "parent goes on\n"), done.stderr
-
-
-@skip_under(["tsan"], "ThreadSanitizer knows no threads that a child starts after fork()")
-def test_a_child_does_not_wait_for_answers_of_its_parent():
-    done = run(
-        PREPARE
-        + """
-import asyncio, concurrent.futures, signal
-engine = framewire.Engine("turbo", threads=1, queue=4)
-# Nothing is answered before the fork: the thread that answers waits in a callback.
-inside, go_on = threading.Event(), threading.Event()
-def hold(_):
-    if threading.current_thread() is threading.main_thread(): return
-    inside.set()
-    go_on.wait(60)
-while not inside.wait(0.1): engine.submit(small).add_done_callback(hold)
-called = []
-futures = [engine.submit(large) for _ in range(4)]
-for future in futures: future.add_done_callback(lambda _: called.append(os.getpid()))
-async def wait():
-    waiting = [asyncio.ensure_future(engine.aresize(small)) for _ in range(3)]
-    await asyncio.sleep(0)
-    pid = os.fork()
-    if pid == 0:
-        signal.alarm(30)
-        for future in concurrent.futures.as_completed(futures):
-            if not isinstance(future.exception(), framewire.EngineClosed): os._exit(3)
-        for answer in await asyncio.gather(*waiting, return_exceptions=True):
-            if not isinstance(answer, framewire.EngineClosed): os._exit(4)
-        os._exit(5 if called else 0)
-    go_on.set()
-    answers = await asyncio.gather(*waiting)
-    assert all(answer.jpeg for answer in answers)
-    return pid
-pid = asyncio.run(wait())
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-assert all(future.result().jpeg for future in futures)
-engine.close()
-assert len(called) == 4
-print("parent goes on")
-"""
-    )
-    assert (done.returncode, done.stdout) == (0, "parent goes on\n"), done.stderr
-
-
-@skip_under(["asan"], "the allocator of libasan 12 waits in the child for locks of the parent's threads")
-def test_fork_beside_threads_that_resize():
-    """The child may not wait for locks that threads of the parent held."""
-    done = run(
-        PREPARE
-        + """
-import threading
-stop = False
-def work():
-    while not stop: framewire.resize(small, size="32x")
-threads = [threading.Thread(target=work) for _ in range(4)]
-for thread in threads: thread.start()
-for _ in range(20):
-    pid = os.fork()
-    if pid == 0:
-        framewire.resize(small, size="32x")
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-stop = True
-"""
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    "wait",
-    [
-        "engine.resize(large)",
-        "list(engine.map([large] * 40))",
-        "[f.result() for f in [engine.submit(large) for _ in range(40)]]",
-    ],
-)
-def test_ctrl_c_ends_a_wait(wait):
-    # Whoever runs tests in the background may ignore the signal, and children inherit that.
-    script = PREPARE + f"""
-import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
-engine = framewire.Engine(codec="turbo", threads=1, queue=8)
-slow = [engine.submit(large) for _ in range(7)]
-try:
-    print("waiting", flush=True)
-    {wait}
-except KeyboardInterrupt: print("interrupted", flush=True)
-engine.close(cancel=True)
-"""
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "waiting\n"
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
-    assert (out, process.returncode) == ("interrupted\n", 0)
-
-
-@pytest.mark.parametrize("left", ["", "del engine", "answers = engine.map([large] * 9); next(answers)"])
-def test_an_engine_left_open_does_not_hold_up_the_exit(left):
-    done = run(
-        PREPARE
-        + f"""
-engine = framewire.Engine(codec="turbo", threads=1)
-futures = [engine.submit(large) for _ in range(30)]
-{left}
-"""
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert not done.stdout
 
 
 def test_no_thread_and_no_memory_is_left_behind(photo):

@@ -1,0 +1,84 @@
+// framewire index and framewire report over shards, as processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tests/integration/cli_shards.hpp>
+
+namespace framewire::test {
+namespace {
+
+using dataset::test::Archive;
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+/// What the commands say of shards that are there.
+class CliShardLists : public CliShards {};
+
+TEST_F(CliShardLists, IndicesLeadToMembers) {
+  make_shard("a", 3);
+  make_shard("b", 2);
+  const Ran ran = run_program({"index", folder_ / "in/{a,b}.tar"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string index = read_text(folder_ / "in/a.idx");
+  EXPECT_TRUE(index.starts_with("v1.2 3\njpg 512 ")) << index;
+  const json wids = json::parse(read_text(folder_ / "in/shardindex.json"));
+  ASSERT_EQ(wids["shardlist"].size(), 2u);
+  EXPECT_EQ(wids["shardlist"][0]["url"], "a.tar");
+  EXPECT_EQ(wids["shardlist"][1]["nsamples"], 2);
+  EXPECT_EQ(wids["shardlist"][1]["filesize"], fs::file_size(folder_ / "in/b.tar"));
+  write_text(folder_ / "in/c.tar", "no archive");
+  fs::remove(folder_ / "in/shardindex.json");
+  const Ran bad = run_program({"index", folder_ / "in/{a,c}.tar"});
+  EXPECT_EQ(bad.exit_code, 1);
+  EXPECT_FALSE(fs::exists(folder_ / "in/shardindex.json")) << "it would lack a shard";
+}
+
+// DALI's names end at the first dot.
+TEST_F(CliShardLists, TwoShardsNeverShareAnIndex) {
+  make_shard("t.0", 1);
+  make_shard("t.1", 2);
+  const Ran ran = run_program({"index", folder_ / "in/t.{0,1}.tar"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("t.0.tar"), HasSubstr("t.1.tar"), HasSubstr("t.idx")));
+  EXPECT_FALSE(fs::exists(folder_ / "in/t.idx"));
+  EXPECT_EQ(run_program({"index", folder_ / "in/t.{0,1}.tar", "--format", "wids"}).exit_code, 0);
+}
+
+TEST_F(CliShardLists, AReportSaysWhatIsDoneFailedAndMissing) {
+  make_shard("a", 2);
+  make_shard("c", 2);
+  Archive bad;
+  bad.file("1.jpg", "no JPEG").file("1.txt", "1").file("2.jpg", view(make_jpeg(64, 48))).end();
+  write_file(folder_ / "in/b.tar", bad.bytes);
+  ASSERT_EQ(run_program(batch("{a,b,c}.tar")).exit_code, 1);
+  const std::string out = folder_ / "out";
+  fs::remove(folder_ / "out/c.tar");
+  const Ran ran = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--json"});
+  EXPECT_EQ(ran.exit_code, 1);
+  const json report = json::parse(ran.out);
+  EXPECT_EQ(report["shards"], 2);
+  EXPECT_EQ(report["ok"], 3);
+  EXPECT_EQ(report["failed"], 1);
+  EXPECT_EQ(report["dropped"], 1);
+  EXPECT_EQ(report["errors"], json({{"invalid_input", 1}}));
+  EXPECT_EQ(report["with_failures"][0]["shard"], "b.tar");
+  EXPECT_EQ(report["without_output"], json({"c.tar"}));
+  EXPECT_EQ(report["missing"], json({"d.tar"}));
+
+  const Ran list = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--retry-list"});
+  EXPECT_EQ(list.out, (folder_ / "in/b.tar") + "\n" + (folder_ / "in/c.tar") + "\n" +
+                          (folder_ / "in/d.tar") + "\n");
+  const Ran rows = run_program({"report", out, "--failures"});
+  EXPECT_THAT(rows.out, HasSubstr("invalid_input: " + (folder_ / "in/b.tar") + ": 1.jpg: "));
+
+  // The list is what a batch takes; names below their common folder are what they were.
+  write_text(folder_ / "list", (folder_ / "in/a.tar") + "\n" + (folder_ / "in/c.tar") + "\n");
+  const Ran again =
+      run_program({"batch", "@" + (folder_ / "list"), out, "--resume", "--size", "32x", "--json"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(shards(again)["written"], 1);
+  fs::remove(folder_ / "out/b.tar.jsonl");
+  EXPECT_EQ(run_program({"report", out, folder_ / "in/{a,c}.tar"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace framewire::test
