@@ -27,6 +27,9 @@ struct Item {
   const jpeg::JpegFile* file = nullptr;
   const plan::Plan* plan = nullptr;  ///< null: decode only, at `scales`
   plan::Scales scales = plan::kFullScale;
+  /// Without a plan: the pixels of the picture that decoded planes are read at. Samples elsewhere
+  /// may be left as they were. No width: all of them.
+  plan::Rect part;
   /// Everything of the output before its entropy-coded bytes. Items may share one.
   std::span<const std::uint8_t> header;
   /// Coefficients of the whole file, where somebody else has decoded them; the stage uploads those

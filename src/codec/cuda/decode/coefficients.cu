@@ -75,6 +75,38 @@ struct EdgeFinder {
   }
 };
 
+/// Tells blocks that are kept from others of a scan that keeps a part.
+struct PartFinder {
+  const ScanDesc* scan;
+  std::uint32_t next = 0;  ///< before this block the answer stays as it is
+  bool kept = false;
+
+  /// Costs a division only where a row begins or ends, or the part does.
+  __device__ bool keeps(std::uint32_t block) {
+    if (block < next) return kept;
+    const std::uint32_t mcu = block / scan->blocks_per_mcu;
+    const std::uint32_t y = mcu / scan->mcu_columns;
+    const std::uint32_t x = mcu - y * scan->mcu_columns;
+    kept = false;
+    if (y >= scan->end_row) {
+      next = 0xFFFFFFFFu;
+      return false;
+    }
+    std::uint32_t row = y;
+    std::uint32_t column = scan->first_column;
+    if (y < scan->first_row) {
+      row = scan->first_row;
+    } else if (x >= scan->end_column) {
+      ++row;
+    } else if (x >= scan->first_column) {
+      kept = true;
+      column = scan->end_column;
+    }
+    next = (row * scan->mcu_columns + column) * scan->blocks_per_mcu;
+    return kept;
+  }
+};
+
 /// Where a thread's quads lie in shared memory, one behind the other for all threads: lanes that
 /// write to any of their own quads then meet in few banks.
 constexpr std::uint32_t kQuadStride = kSpanThreads * sizeof(uint4);
@@ -95,7 +127,8 @@ FW_HD constexpr std::uint32_t corner_indices(std::uint32_t corner) {
 /// without a coefficient are left out, unless another subsequence joins its part (stored_rows()).
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
 /// @tparam kEdges  whether some block may have to be kept whole besides its corner
-template <int kQuads, bool kEdges>
+/// @tparam kPart   whether of some blocks DC alone is kept
+template <int kQuads, bool kEdges, bool kPart>
 struct CornerSink {
   uint4* own;  ///< shared, kQuads of this thread, zero between blocks; quad i at i × kSpanThreads
   std::uint8_t* coefficients;
@@ -107,18 +140,21 @@ struct CornerSink {
   std::uint32_t indices;            ///< corner_indices()
   std::uint32_t corner_bytes;
   EdgeFinder edges;
+  PartFinder part;
   std::uint32_t block = 0;
   bool continued = false;
+  bool kept = true;  ///< or DC alone
   std::int16_t* whole = nullptr;
   std::uint32_t found = 0;  ///< pairs of rows that hold anything
 
   __device__ void begin(std::uint32_t begun, bool began_before) {
     block = begun;
     continued = began_before;
-    if constexpr (kEdges) whole = edges.find(block);
+    if constexpr (kPart) kept = part.keeps(block);
+    if constexpr (kEdges) whole = kept ? edges.find(block) : nullptr;
   }
   __device__ void put(std::uint32_t index, std::int32_t value) {
-    if (index < indices) {
+    if (index < (kept ? indices : 1)) {
       const std::uint32_t place = corner.wide(index);
       *reinterpret_cast<std::int16_t*>(reinterpret_cast<std::uint8_t*>(own) + place) =
           static_cast<std::int16_t>(value);
@@ -138,6 +174,13 @@ struct CornerSink {
                              : reinterpret_cast<uint4*>(
                                    coefficients + static_cast<std::uint64_t>(block) * corner_bytes);
     if (!continued) dc[block] = static_cast<std::int16_t>(first.x);
+    if constexpr (kPart) {
+      if (!kept) {
+        own[0] = make_uint4(0, 0, 0, 0);
+        found = 0;
+        return;
+      }
+    }
     if constexpr (kQuads == 8) {
       store_rows(target, complete && !continued ? found : kAllRowPairs);
       return;
@@ -197,7 +240,7 @@ struct SubsequenceSpan {
   std::uint32_t subsequence;
   std::uint32_t length;
   std::uint32_t first_block;
-  std::uint32_t block_end;  ///< of its segment
+  std::uint32_t block_end;  ///< of its segment; 0 where nothing is needed any more
   DecodeState state;
 };
 
@@ -205,9 +248,10 @@ __device__ SubsequenceSpan load_span(const DecodeView& batch, const ScanDesc& sc
                                      std::uint32_t subsequence, std::uint32_t length) {
   SubsequenceSpan span{subsequence, length, 0, 0, {}};
   if (length == 0) return span;
+  span.first_block = batch.blocks[subsequence];
+  if (span.first_block >= scan.end_block) return span;
   const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[subsequence] : 0;
   span.block_end = min((segment + 1) * scan.segment_blocks, scan.total_blocks);
-  span.first_block = batch.blocks[subsequence];
   span.state = unpack(batch.entries[subsequence]);
   span.state.phase = span.first_block % scan.blocks_per_mcu;
   return span;
@@ -254,25 +298,28 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
   load_positions(scan.corner, positions);
   __syncthreads();
   const SubsequenceSpan span = load_span(batch, scan, s, length);
-  const auto write = [&]<bool kEdges>() {
-    CornerSink<kQuads, kEdges> sink{own,
-                                    reinterpret_cast<std::uint8_t*>(scan.coefficients),
-                                    scan.dc,
-                                    scan.row_pairs,
-                                    NearArray<std::uint16_t>(positions.corner),
-                                    positions.natural,
-                                    batch.heads + static_cast<std::uint64_t>(s) * kQuads,
-                                    corner_indices(scan.corner),
-                                    scan.corner * scan.corner * 2,
-                                    {&scan}};
+  const auto write = [&]<bool kEdges, bool kPart>() {
+    CornerSink<kQuads, kEdges, kPart> sink{own,
+                                           reinterpret_cast<std::uint8_t*>(scan.coefficients),
+                                           scan.dc,
+                                           scan.row_pairs,
+                                           NearArray<std::uint16_t>(positions.corner),
+                                           positions.natural,
+                                           batch.heads + static_cast<std::uint64_t>(s) * kQuads,
+                                           corner_indices(scan.corner),
+                                           scan.corner * scan.corner * 2,
+                                           {&scan},
+                                           {&scan}};
     return write_span(words_of(batch, s), tables, {scan.block_tables, scan.period}, span.length,
                       span.state, span.first_block, span.block_end, sink);
   };
   SpanResult result;
-  if (kQuads != 8 && __ballot_sync(0xFFFFFFFFu, meets_edge(batch, scan, span)) != 0) {
-    result = write.template operator()<kQuads != 8>();
+  if (scan.partial != 0) {
+    result = write.template operator()<kQuads != 8, true>();
+  } else if (kQuads != 8 && __ballot_sync(0xFFFFFFFFu, meets_edge(batch, scan, span)) != 0) {
+    result = write.template operator()<kQuads != 8, false>();
   } else {
-    result = write.template operator()<false>();
+    result = write.template operator()<false, false>();
   }
   if (local >= scan.subsequence_slots) return;
   std::uint32_t faults = result.bad ? kBadCode : 0;
@@ -295,6 +342,7 @@ __global__ void __launch_bounds__(kSpanThreads)
   const std::uint32_t s = scan.first_subsequence + local;
   const SubsequenceSpan span = load_span(batch, scan, s, length_of(batch, s));
   if (!is_live(span) || span.state.index == 0) return;
+  if (scan.partial != 0 && !PartFinder{&scan}.keeps(span.first_block)) return;
   const auto* head =
       reinterpret_cast<const std::uint32_t*>(batch.heads + static_cast<std::uint64_t>(s) * kQuads);
   const std::uint32_t corner_bytes = scan.corner * scan.corner * 2;
@@ -335,7 +383,7 @@ using DcScan = cub::BlockScan<DcSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 /// before them. @return their own sum
 __device__ DcSum sum_mcus(const DecodeView& batch, const ScanDesc& scan, std::uint32_t first,
                           const DcSum& before, typename DcScan::TempStorage& storage, bool store) {
-  const std::uint32_t mcus = scan.total_blocks / scan.blocks_per_mcu;
+  const std::uint32_t mcus = scan.end_block / scan.blocks_per_mcu;
   const std::uint32_t segment_mcus = scan.segment_blocks / scan.blocks_per_mcu;
   const std::uint32_t mcu = first + threadIdx.x;
   std::int16_t* block = scan.dc + mcu * scan.blocks_per_mcu;
@@ -353,7 +401,7 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(DecodeView batch)
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (batch.status[scan.image] != 0) return;
-  const std::uint32_t mcus = scan.total_blocks / scan.blocks_per_mcu;
+  const std::uint32_t mcus = scan.end_block / scan.blocks_per_mcu;
   DcSum before{0, 0};
   for (std::uint32_t first = 0; first < mcus; first += kImageThreads) {
     before = AddDc()(before, sum_mcus(batch, scan, first, before, storage, true));
@@ -368,7 +416,7 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(DecodeView 
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.y];
   const std::uint32_t first = blockIdx.x * kImageThreads;
-  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.total_blocks) return;
+  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.end_block) return;
   const DcSum total = sum_mcus(batch, scan, first, DcSum{0, 0}, storage, false);
   if (threadIdx.x == 0) scan.dc_sums[blockIdx.x] = total;
 }
@@ -379,7 +427,7 @@ __global__ void __launch_bounds__(kImageThreads) spread_dc_kernel(DecodeView bat
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.y];
   const std::uint32_t first = blockIdx.x * kImageThreads;
-  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.total_blocks) return;
+  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.end_block) return;
   const DcSum before =
       sum_of_tiles<DcScan>(scan.dc_sums, blockIdx.x, DcSum{0, 0}, AddDc(), storage);
   (void)sum_mcus(batch, scan, first, before, storage, true);

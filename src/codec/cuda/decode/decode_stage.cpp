@@ -75,6 +75,9 @@ std::uint32_t DecodeStage::add(const Item& item, std::uint32_t image, gpu::Arena
   const std::uint32_t first = planes_.size();
   std::array<DecodedPlane, 4> planes_of{};
   for (DecodedPlane& plane : planes_of) plane.desc.image = image;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(item.file->frame.component_count); ++c) {
+    planes_of[c].needed = needed_blocks(item, c);
+  }
   if (item.coefficients == nullptr) add_scans(item, arena, bytes, planes_of);
   const int count =
       item.plan != nullptr ? item.plan->plane_count : item.file->frame.component_count;
@@ -135,7 +138,11 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
     std::copy_n(file.quant_tables[static_cast<std::size_t>(quant)].values.begin(), 64,
                 desc.quantiser);
   }
-  const std::uint32_t blocks = desc.width_blocks * desc.height_blocks;
+  desc.first_column = plane.needed.first_column;
+  desc.first_row = plane.needed.first_row;
+  desc.columns = plane.needed.columns();
+  desc.rows = plane.needed.rows();
+  const std::uint32_t blocks = desc.columns * desc.rows;
   plane_tiles_[corner_index(desc.corner)].add_parts(
       planes_.size(), base::ceil_div(blocks, std::uint32_t{kBlocksPerTile}));
   desc.valid_x = static_cast<std::uint32_t>((geometry.width_px - 1) % 8 + 1);

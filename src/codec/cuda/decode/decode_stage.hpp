@@ -6,6 +6,7 @@
 #include <codec/cuda/decode/coefficient_upload.hpp>
 #include <codec/cuda/decode/descriptors.hpp>
 #include <codec/cuda/decode/entry.hpp>
+#include <codec/cuda/decode/needed_blocks.hpp>
 #include <codec/cuda/decode/progressive_plan.hpp>
 #include <codec/cuda/item.hpp>
 #include <codec/cuda/samples.hpp>
@@ -49,6 +50,7 @@ struct ScanPlan {
 /// A decoded plane as it is planned.
 struct DecodedPlane {
   PlaneDesc desc;  ///< without addresses
+  BlockRect needed;
   gpu::Slice<std::uint8_t> row_pairs, samples;
   std::uint8_t* external = nullptr;  ///< Item::targets; not null: instead of `samples`
   gpu::Slice<std::int16_t> coefficients, dc, edges;
@@ -94,6 +96,8 @@ class DecodeStage {
  private:
   void add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, StagedBytes& bytes,
                 std::array<DecodedPlane, 4>& planes_of);
+  static void choose_part(const jpeg::JpegFile& file, const jpeg::Scan& scan,
+                          const std::array<DecodedPlane, 4>& planes_of, ScanDesc& desc);
   void place_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, StagedBytes& bytes,
                   ScanPlan& made);
   [[nodiscard]] gpu::Slice<std::uint8_t> add_data(const Item& item, const jpeg::Scan& scan,

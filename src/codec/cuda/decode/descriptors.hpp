@@ -66,6 +66,13 @@ struct ScanDesc {
   std::uint32_t right_edge = 0;  ///< whether some component ends inside a block
   std::uint32_t bottom_edge = 0;
   std::int16_t* edges = nullptr;  ///< [blocks][64] zeroed before
+  // Where `partial`, coefficients are kept of these MCUs alone, and DC of all up to the last.
+  std::uint32_t partial = 0;
+  std::uint32_t first_column = 0;
+  std::uint32_t end_column = 0;
+  std::uint32_t first_row = 0;
+  std::uint32_t end_row = 0;
+  std::uint32_t end_block = 0;  ///< behind the last one that is needed; total_blocks if all are
 };
 
 /// Number of bytes, not the scan's but readable, between the last multiple of 16 and the scan's
@@ -97,6 +104,11 @@ struct PlaneDesc {
   std::uint32_t pitch_bytes = 0;  ///< a multiple of 16
   std::uint32_t width_blocks = 0;
   std::uint32_t height_blocks = 0;
+  // The blocks that are transformed.
+  std::uint32_t first_column = 0;
+  std::uint32_t first_row = 0;
+  std::uint32_t columns = 0;
+  std::uint32_t rows = 0;
   std::uint32_t h = 1;  ///< blocks of an MCU across; 1 where the scan has this component alone
   std::uint32_t v = 1;
   std::uint32_t phase = 0;  ///< of the component's first block in an MCU

@@ -32,6 +32,16 @@ __device__ BlockPlace place_block(std::uint32_t index, std::uint32_t width) {
   return {index - y * width, y};
 }
 
+/// Position of one of the blocks that are transformed.
+__device__ BlockPlace place_needed(const PlaneDesc& plane, std::uint32_t index) {
+  const BlockPlace place = place_block(index, plane.columns);
+  return {plane.first_column + place.x, plane.first_row + place.y};
+}
+
+__device__ bool is_needed(const PlaneDesc& plane, BlockPlace place) {
+  return place.x - plane.first_column < plane.columns && place.y - plane.first_row < plane.rows;
+}
+
 /// Quotient by a sampling factor of 1 to 4.
 __device__ std::uint32_t divide_small(std::uint32_t value, std::uint32_t by) {
   return by == 1 ? value : by == 2 ? value >> 1 : by == 4 ? value >> 2 : value / 3;
@@ -184,8 +194,8 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   }
   __syncthreads();
   const std::uint32_t index = tile.part * kBlocksPerTile + threadIdx.x;
-  if (index >= plane.width_blocks * plane.height_blocks) return;
-  const BlockPlace place = place_block(index, plane.width_blocks);
+  if (index >= plane.columns * plane.rows) return;
+  const BlockPlace place = place_needed(plane, index);
   const std::uint32_t block = scan_block(plane, place);
   const std::uint32_t stride = plane.stored_corner;
   const std::int16_t* corner =
@@ -280,8 +290,8 @@ constexpr std::uint32_t kNowhere = 0xFFFFFFFFu;
 constexpr std::uint32_t kBlockBits = 28;
 
 __device__ FullBlock find_full_block(const PlaneDesc& plane, std::uint32_t index) {
-  if (index >= plane.width_blocks * plane.height_blocks) return {0, kNowhere};
-  const BlockPlace place = place_block(index, plane.width_blocks);
+  if (index >= plane.columns * plane.rows) return {0, kNowhere};
+  const BlockPlace place = place_needed(plane, index);
   const std::uint32_t block = scan_block(plane, place);
   return {block | stored_rows(plane, block) << kBlockBits, place.x | place.y << 16};
 }
@@ -378,6 +388,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   if (index >= columns + rows) return;
   const BlockPlace place = index < columns ? BlockPlace{plane.width_blocks - 1, index}
                                            : BlockPlace{index - columns, plane.height_blocks - 1};
+  if (!is_needed(plane, place)) return;
   const std::uint32_t valid_x = place.x + 1 == plane.width_blocks ? plane.valid_x : 8;
   const std::uint32_t valid_y = place.y + 1 == plane.height_blocks ? plane.valid_y : 8;
   constexpr std::uint32_t kBasis = kEdgeSamples * 8;

@@ -115,6 +115,7 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
   desc.total_blocks = mcus * phase;
   desc.mcu_columns = planes_of[scan.component[0]].desc.mcu_columns;
   desc.mcu_rows = mcus / desc.mcu_columns;
+  choose_part(file, scan, planes_of, desc);
   // DC is kept in any case.
   if (sends_dc_alone(file)) desc.corner = 1;
   place_scan(item, scan, arena, bytes, made);
@@ -133,6 +134,26 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
   add_subsequences(made);
   max_pairs_ = std::max(max_pairs_, desc.pair_count);
   scans_.add(made);
+}
+
+/// Chooses which of a scan's MCUs are kept. Of files with several scans all are: the CPU codec,
+/// too, reads such files to their end, and says so where they are damaged.
+void DecodeStage::choose_part(const jpeg::JpegFile& file, const jpeg::Scan& scan,
+                              const std::array<DecodedPlane, 4>& planes_of, ScanDesc& desc) {
+  desc.end_block = desc.total_blocks;
+  if (file.scans.size() != 1) return;
+  std::array<BlockRect, jpeg::kMaxComponents> needed;
+  for (std::size_t c = 0; c < needed.size(); ++c) needed[c] = planes_of[c].needed;
+  const BlockRect mcus = needed_mcus(file.frame, scan, needed);
+  // Looking for them costs time, too.
+  const std::uint64_t most = std::uint64_t{desc.mcu_columns} * desc.mcu_rows;
+  if (std::uint64_t{mcus.columns()} * mcus.rows() * 10 > most * 9) return;
+  desc.partial = 1;
+  desc.first_column = mcus.first_column;
+  desc.end_column = mcus.end_column;
+  desc.first_row = mcus.first_row;
+  desc.end_row = mcus.end_row;
+  desc.end_block = mcus.end_row * desc.mcu_columns * desc.blocks_per_mcu;
 }
 
 /// Plans a scan's segments and the memory that it is decoded to.

@@ -1,0 +1,166 @@
+// Decoding of the blocks alone that an output is made of.
+#include <gtest/gtest.h>
+#include <base/checked.hpp>
+#include <codec/cuda/decode/needed_blocks.hpp>
+#include <codec/cuda/status_text.hpp>
+#include <codec/cuda/transcoder.hpp>
+#include <memory>
+#include <random>
+#include <tests/conformance/cases.hpp>
+#include <tests/gpu/device_planes.hpp>
+#include <tests/gpu/items.hpp>
+
+namespace framewire::gpu_tests {
+namespace {
+
+using codec::cuda::BlockRect;
+using codec::cuda::Item;
+using codec::cuda::Transcoder;
+
+constexpr int kWidth = 427;
+constexpr int kHeight = 333;
+
+/// Samples of a plane, with its sides.
+struct Plane {
+  Bytes samples;
+  std::int32_t width_px = 0;
+  std::int32_t height_px = 0;
+};
+
+Plane fetch(const Transcoder& transcoder, std::size_t image, std::size_t component) {
+  const DevicePlane plane = transcoder.plane(image, component);
+  return {download(plane), plane.width_px, plane.height_px};
+}
+
+/// Samples of a component from pixel `from` to before pixel `to`, at a scale of eighths.
+std::pair<std::int32_t, std::int32_t> samples_of(std::int32_t from, std::int32_t to, int h,
+                                                 int h_max, int scale, std::int32_t size) {
+  const std::int32_t first = from * h / h_max * scale / 8;
+  const std::int32_t end = base::ceil_div(base::ceil_div(to * h, h_max) * scale, 8);
+  return {first, std::min(end, size)};
+}
+
+void expect_same_part(const Plane& found, const Plane& whole, const jpeg::FrameHeader& frame,
+                      std::size_t component, const Item& item) {
+  ASSERT_EQ(found.width_px, whole.width_px);
+  ASSERT_EQ(found.height_px, whole.height_px);
+  const jpeg::Component& c = frame.components[component];
+  const plan::Rect& part = item.part;
+  const int scale = item.scales[component];
+  const auto [left, right] =
+      samples_of(part.x, part.x + part.width, c.h, frame.h_max, scale, whole.width_px);
+  const auto [top, bottom] =
+      samples_of(part.y, part.y + part.height, c.v, frame.v_max, scale, whole.height_px);
+  for (std::int32_t y = top; y < bottom; ++y) {
+    for (std::int32_t x = left; x < right; ++x) {
+      const auto at = static_cast<std::size_t>(y) * static_cast<std::size_t>(whole.width_px) +
+                      static_cast<std::size_t>(x);
+      ASSERT_EQ(found.samples[at], whole.samples[at]) << x << "," << y;
+    }
+  }
+}
+
+plan::Rect random_part(std::mt19937& random) {
+  const auto below = [&](int most) { return static_cast<std::int32_t>(random() % most); };
+  plan::Rect part;
+  part.x = below(kWidth);
+  part.y = below(kHeight);
+  part.width = 1 + below(std::min(kWidth - part.x, 200));
+  part.height = 1 + below(std::min(kHeight - part.y, 200));
+  return part;
+}
+
+class NeededBlocks : public GpuTest {};
+
+/// One file in a batch of its own: as a whole, and six times as a part.
+void expect_parts_of_the_whole(const conformance::Case& c, int scale, std::mt19937& random) {
+  SCOPED_TRACE(c.name() + " at " + std::to_string(scale));
+  OwnedItem owned(conformance::make_jpeg(c), scale);
+  std::vector<Item> items(7, owned.item);
+  for (std::size_t i = 1; i < items.size(); ++i) items[i].part = random_part(random);
+  Transcoder transcoder = value_of(Transcoder::make());
+  ASSERT_TRUE(transcoder.enqueue(items));
+  ASSERT_TRUE(transcoder.wait());
+  const jpeg::FrameHeader& frame = owned.item.file->frame;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(frame.component_count); ++k) {
+    const Plane whole = fetch(transcoder, 0, k);
+    for (std::size_t i = 1; i < items.size(); ++i) {
+      ASSERT_EQ(codec::cuda::describe(transcoder.result(i).status), "");
+      expect_same_part(fetch(transcoder, i, k), whole, frame, k, items[i]);
+    }
+  }
+}
+
+TEST_F(NeededBlocks, AreThoseOfTheWhole) {
+  std::mt19937 random(4);
+  std::uint32_t seed = 0;
+  for (const char* layout : {"gray", "444", "420", "422", "440", "411"}) {
+    for (const char* coding : {"baseline", "separate_scans", "progressive"}) {
+      for (const int restart : {0, 1, 13}) {
+        const conformance::Case c{conformance::layout(layout),
+                                  conformance::coding(coding),
+                                  kWidth,
+                                  kHeight,
+                                  92,
+                                  restart,
+                                  ++seed};
+        constexpr int kScales[] = {8, 4, 1, 5, 2, 6};
+        expect_parts_of_the_whole(c, kScales[seed % std::size(kScales)], random);
+      }
+    }
+  }
+}
+
+TEST_F(NeededBlocks, ReachAroundTheCrop) {
+  sample::Spec spec;
+  spec.width_px = 640;
+  spec.height_px = 480;
+  ResizeOptions options = resize_to(50, 40);
+  options.crop_width = 100;
+  options.crop_height = 80;
+  const OwnedItem owned(draw(spec), options);
+  const BlockRect luma = codec::cuda::needed_blocks(owned.item, 0);
+  // The crop lies in the middle, (270, 200) to (370, 280), and is reduced by two, to which the
+  // decoder brings nothing: the filter reaches six pixels beyond it.
+  EXPECT_LE(luma.first_column, (270u - 6) / 8);
+  EXPECT_GE(luma.end_column, (370u + 6 + 7) / 8);
+  EXPECT_LE(luma.first_row, (200u - 6) / 8);
+  EXPECT_GE(luma.end_row, (280u + 6 + 7) / 8);
+  EXPECT_GE(luma.first_column, 28u);
+  EXPECT_LE(luma.end_column, 52u);
+  EXPECT_GE(luma.first_row, 20u);
+  EXPECT_LE(luma.end_row, 40u);
+}
+
+/// A bit turned in what lies before the crop must be noticed, since whatever follows is another
+/// picture; what lies behind it is nobody's, as on the CPU.
+TEST_F(NeededBlocks, AreJudgedLikeTheWholeUpToTheirEnd) {
+  conformance::Case c{
+      conformance::layout("420"), conformance::coding("baseline"), kWidth, kHeight, 90, 0, 3};
+  const Bytes sound = conformance::make_jpeg(c);
+  const jpeg::Scan scan = value_of(jpeg::parse(sound, {})).scans[0];
+  std::mt19937 random(8);
+  Transcoder transcoder = value_of(Transcoder::make());
+  int noticed = 0;
+  for (int round = 0; round < 40; ++round) {
+    Bytes damaged = sound;
+    const std::size_t at = random() % (scan.entropy_bytes / 2);
+    damaged[scan.entropy_offset + at] ^= static_cast<std::uint8_t>(1u << random() % 8);
+    std::unique_ptr<OwnedItem> owned;
+    try {
+      owned = std::make_unique<OwnedItem>(damaged, 8);
+    } catch (const std::runtime_error&) {
+      continue;  // a marker in the middle of the data
+    }
+    std::vector<Item> items(2, owned->item);
+    items[1].part = {200, kHeight - 40, 60, 40};
+    ASSERT_TRUE(transcoder.enqueue(items));
+    ASSERT_TRUE(transcoder.wait());
+    EXPECT_EQ(transcoder.result(1).status, transcoder.result(0).status) << at;
+    if (transcoder.result(1).status != 0) ++noticed;
+  }
+  EXPECT_GT(noticed, 5);
+}
+
+}  // namespace
+}  // namespace framewire::gpu_tests
