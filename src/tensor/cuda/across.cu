@@ -4,41 +4,15 @@
 // Then each thread filters one output column of all its rows, so that a weight is read once for
 // them. Images filtered as they are stored (TensorFidelity::kFast) skip the first half: a block
 // then takes one component.
+//
+// Usual samplings are made eight pixels at a time (pixel_group.hpp).
 #include <gpu/launch.hpp>
-#include <tensor/cuda/color_pixel.hpp>
 #include <tensor/cuda/kernels.hpp>
+#include <tensor/cuda/pixel_group.hpp>
 #include <tensor/cuda/tuning.hpp>
 
 namespace framewire::tensor::cuda {
 namespace {
-
-__device__ std::int32_t clamp_to(std::int32_t at, std::int32_t size) {
-  return at < 0 ? 0 : at < size ? at : size - 1;
-}
-
-/// The rows of a component that a row of the frame is made of.
-struct SourceRows {
-  const std::uint8_t* near;
-  const std::uint8_t* far;  ///< where the triangle reaches along columns
-  int bias;                 ///< that rounds it, of Upsampling::k1x2
-};
-
-__device__ const std::uint8_t* row_at(const ComponentSamples& c, std::int32_t y) {
-  return c.plane.samples + static_cast<std::uint64_t>(clamp_to(y, c.height)) * c.plane.pitch_bytes;
-}
-
-__device__ SourceRows rows_of(const ComponentSamples& c, int v_max, std::int32_t y) {
-  const bool odd = y % 2 == 1;
-  switch (c.upsampling) {
-    case Upsampling::k1x2:
-    case Upsampling::k2x2:
-      return {row_at(c, y / 2), row_at(c, odd ? y / 2 + 1 : y / 2 - 1), odd ? 2 : 1};
-    case Upsampling::kNearest:
-      return {row_at(c, (2 * y + 1) * c.v / (2 * v_max)), nullptr, 0};
-    default:
-      return {row_at(c, y), nullptr, 0};
-  }
-}
 
 struct Neighbours {
   int left;
@@ -73,90 +47,80 @@ __device__ Neighbours upsample(const ComponentSamples& c, const SourceRows& rows
   return {0, 0};
 }
 
-__device__ std::uint32_t pack(const Pixel& pixel) {
-  return static_cast<std::uint32_t>(pixel.channels[0]) |
-         static_cast<std::uint32_t>(pixel.channels[1]) << 8 |
-         static_cast<std::uint32_t>(pixel.channels[2]) << 16;
-}
-
-/// Makes the pixels of a row of the crop in shared memory. @param x0, y  in the frame
+/// Two neighbouring pixels, of which the first is in an even column of the frame.
 template <int kComponents>
-__device__ void make_row(const ImageDesc& image, TensorColor color, std::int32_t x0, std::int32_t y,
-                         std::int32_t length, std::uint32_t* pixels) {
-  SourceRows rows[kComponents];
+__device__ void make_pair(const ImageDesc& image, TensorColor color, const SourceRows* rows,
+                          std::int32_t x, std::uint32_t* pixels) {
+  Pixel first;
+  Pixel second;
 #pragma unroll
   for (int c = 0; c < kComponents; ++c) {
-    rows[c] = rows_of(image.components[c], image.v_max, y);
+    const Neighbours pair = upsample(image.components[c], rows[c], image.h_max, x);
+    first.channels[c] = pair.left;
+    second.channels[c] = pair.right;
   }
-  const std::int32_t skipped = x0 % 2;  // pixels before x0 in its pair
-  for (std::int32_t i = 2 * static_cast<std::int32_t>(threadIdx.x) - skipped; i < length;
-       i += 2 * kAcrossThreads) {
-    Pixel first;
-    Pixel second;
-#pragma unroll
-    for (int c = 0; c < kComponents; ++c) {
-      const Neighbours pair = upsample(image.components[c], rows[c], image.h_max, x0 + i);
-      first.channels[c] = pair.left;
-      second.channels[c] = pair.right;
-    }
-    if (i >= 0) pixels[i] = pack(convert(image.conversion, color, first));
-    if (i + 1 < length) pixels[i + 1] = pack(convert(image.conversion, color, second));
-  }
+  pixels[0] = pack(convert(image.conversion, color, first));
+  pixels[1] = pack(convert(image.conversion, color, second));
 }
 
-/// Four neighbours of a row of the frame, of which the first is a multiple of 4.
-struct Four {
-  int at[4];
+/// Rows of pixels of a thread block, of which the first is in column `x` of the frame, a multiple
+/// of kGroupPixels.
+struct PixelRows {
+  const SourceRows (*sources)[jpeg::kMaxComponents];  ///< shared, [rows][components]
+  std::uint32_t (*pixels)[kAcrossPixels];             ///< shared, [rows]
+  std::int32_t x;
+  std::int32_t length;
+  std::int32_t rows;
+
+  /// Makes them, each thread some groups of kSize neighbours: make(rows, x, pixels). The last group
+  /// of a row may reach beyond `length`.
+  template <int kSize, typename Make>
+  __device__ void fill(Make make) const {
+    const std::int32_t groups = (length + kSize - 1) / kSize;
+    for (auto i = static_cast<std::int32_t>(threadIdx.x); i < rows * groups; i += kAcrossThreads) {
+      std::int32_t row = 0;
+      std::int32_t group = i;
+      for (; group >= groups; group -= groups) ++row;
+      make(sources[row], x + group * kSize, pixels[row] + group * kSize);
+    }
+  }
 };
 
-/// Planes are whole blocks, so that four may be read where the picture has fewer.
-__device__ Four luma_four(const std::uint8_t* row, std::int32_t x) {
-  const std::uint32_t word = *reinterpret_cast<const std::uint32_t*>(row + x);
-  return {{static_cast<int>(word & 0xFF), static_cast<int>(word >> 8 & 0xFF),
-           static_cast<int>(word >> 16 & 0xFF), static_cast<int>(word >> 24)}};
+/// The only sampling of a picture's second and third component, if pixel_group.hpp makes such
+/// pictures; kNearest for others.
+__device__ Upsampling grouped_chroma(const ImageDesc& image, int components) {
+  if (components != 3) return Upsampling::kNearest;
+  const Upsampling chroma = image.components[1].upsampling;
+  const bool usual = image.components[0].upsampling == Upsampling::kFull &&
+                     image.components[2].upsampling == chroma;
+  return usual && chroma != Upsampling::k1x2 ? chroma : Upsampling::kNearest;
 }
 
-/// Upsamples a component of half as many columns, and rows where kRows.
-template <bool kRows>
-__device__ Four chroma_four(const ComponentSamples& c, const SourceRows& rows, std::int32_t x) {
-  const std::int32_t middle = x / 2;
-  const auto column = [&](std::int32_t i) {
-    const std::int32_t at = clamp_to(i, c.width);
-    return kRows ? 3 * rows.near[at] + rows.far[at] : static_cast<int>(rows.near[at]);
+__device__ void make_pixels(const ImageDesc& image, TensorColor color, const PixelRows& rows,
+                            int components) {
+  const auto groups = [&]<Upsampling kChroma>() {
+    rows.fill<kGroupPixels>([&](const SourceRows* sources, std::int32_t x, std::uint32_t* pixels) {
+      make_group<kChroma>(image, color, sources, x, reinterpret_cast<uint4*>(pixels));
+    });
   };
-  const int before = column(middle - 1);
-  const int first = column(middle);
-  const int second = column(middle + 1);
-  const int after = column(middle + 2);
-  constexpr int kShift = kRows ? 4 : 2;
-  constexpr int kLeft = kRows ? 8 : 1;
-  constexpr int kRight = kRows ? 7 : 2;
-  return {{(3 * first + before + kLeft) >> kShift, (3 * first + second + kRight) >> kShift,
-           (3 * second + first + kLeft) >> kShift, (3 * second + after + kRight) >> kShift}};
-}
-
-/// As make_row(), for the usual 4:2:0 (kRows) and 4:2:2.
-template <bool kRows>
-__device__ void make_subsampled_row(const ImageDesc& image, TensorColor color, std::int32_t x0,
-                                    std::int32_t y, std::int32_t length, std::uint32_t* pixels) {
-  const std::uint8_t* const luma = row_at(image.components[0], y);
-  const SourceRows blue = rows_of(image.components[1], image.v_max, y);
-  const SourceRows red = rows_of(image.components[2], image.v_max, y);
-  const std::int32_t skipped = x0 % 4;  // pixels before x0 among its four
-  for (std::int32_t i = 4 * static_cast<std::int32_t>(threadIdx.x) - skipped; i < length;
-       i += 4 * kAcrossThreads) {
-    const Four ys = luma_four(luma, x0 + i);
-    const Four blues = chroma_four<kRows>(image.components[1], blue, x0 + i);
-    const Four reds = chroma_four<kRows>(image.components[2], red, x0 + i);
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const Pixel in{{ys.at[k], blues.at[k], reds.at[k], 0}};
-      const std::uint32_t pixel =
-          pack(image.conversion == Conversion::kYcbcrToRgb ? ycbcr_to_rgb(in)
-                                                           : convert(image.conversion, color, in));
-      if (i + k >= 0 && i + k < length) pixels[i + k] = pixel;
-    }
+  const auto pairs = [&]<int kComponents>() {
+    rows.fill<2>([&](const SourceRows* sources, std::int32_t x, std::uint32_t* pixels) {
+      make_pair<kComponents>(image, color, sources, x, pixels);
+    });
+  };
+  switch (grouped_chroma(image, components)) {
+    case Upsampling::k2x2:
+      return groups.template operator()<Upsampling::k2x2>();
+    case Upsampling::k2x1:
+      return groups.template operator()<Upsampling::k2x1>();
+    case Upsampling::kFull:
+      return groups.template operator()<Upsampling::kFull>();
+    default:
+      break;
   }
+  if (components == 3) return pairs.template operator()<3>();
+  if (components == 1) return pairs.template operator()<1>();
+  pairs.template operator()<4>();
 }
 
 /// How many components a pixel is made of.
@@ -170,16 +134,6 @@ __device__ int component_count(const ImageDesc& image) {
     default:
       return 3;
   }
-}
-
-/// k2x2 or k2x1 where a picture of three components has luma of the frame's own sampling, and both
-/// others are upsampled so.
-__device__ Upsampling subsampling_of(const ImageDesc& image) {
-  const Upsampling chroma = image.components[1].upsampling;
-  const bool usual = image.components[0].upsampling == Upsampling::kFull &&
-                     image.components[2].upsampling == chroma;
-  return usual && (chroma == Upsampling::k2x2 || chroma == Upsampling::k2x1) ? chroma
-                                                                             : Upsampling::kFull;
 }
 
 /// The last of `count` entries that is not above `value`.
@@ -197,9 +151,21 @@ __device__ std::uint32_t find(const std::uint32_t* firsts, std::uint32_t count,
   return low;
 }
 
+/// A channel of a pixel as a float: 2^23 and the byte have the byte as the lowest of the mantissa,
+/// which takes less time than the instruction that converts.
+template <int kChannel>
+__device__ float channel_of(std::uint32_t pixel) {
+  constexpr float kBias = 8388608.f;
+  return __uint_as_float(__byte_perm(pixel, 0x4B000000u, 0x7440 + kChannel)) - kBias;
+}
+
+static_assert(kAcrossPixels >= kAcrossSpan + 2 * (kGroupPixels - 1));
+
 __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch) {
-  __shared__ std::uint32_t pixels[kAcrossRows][kAcrossPixels];
+  __shared__ uint4 quads[kAcrossRows][kAcrossPixels / 4];
+  __shared__ SourceRows sources[kAcrossRows][jpeg::kMaxComponents];
   gpu::grid_dependency_sync();
+  auto* const pixels = reinterpret_cast<std::uint32_t(*)[kAcrossPixels]>(quads);
   const std::uint32_t index = find(batch.first_tile, batch.count, blockIdx.x);
   const ImageDesc& image = batch.images[index];
   std::uint32_t tile = blockIdx.x - batch.first_tile[index];
@@ -215,29 +181,28 @@ __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch)
   const std::int32_t rows = min(kAcrossRows, image.rows[channel] - row0);
   const std::int32_t last = column0 + columns - 1;
   const std::int32_t begin = axis.first[column0];
-  const std::int32_t length = min(axis.first[last] + axis.count[last] - begin, kAcrossPixels);
+  const std::int32_t length = min(axis.first[last] + axis.count[last] - begin, kAcrossSpan);
 
-  const int components = component_count(image);
-  const Upsampling subsampled = components == 3 ? subsampling_of(image) : Upsampling::kFull;
-  for (std::int32_t r = 0; r < rows; ++r) {
-    const std::int32_t x = image.crop_left + begin;
-    const std::int32_t y = image.crop_top + row0 + r;
-    if (!image.exact) {
-      const ComponentSamples& c = image.components[channel];
+  const std::int32_t x0 = image.crop_left + begin;
+  const std::int32_t skipped = image.exact ? x0 % kGroupPixels : 0;  // of the group that has x0
+  if (image.exact) {
+    const int components = component_count(image);
+    const auto row = static_cast<std::int32_t>(threadIdx.x / jpeg::kMaxComponents);
+    const auto component = static_cast<int>(threadIdx.x % jpeg::kMaxComponents);
+    if (row < rows && component < components) {
+      sources[row][component] =
+          rows_of(image.components[component], image.v_max, image.crop_top + row0 + row);
+    }
+    __syncthreads();
+    make_pixels(image, batch.color, {sources, pixels, x0 - skipped, skipped + length, rows},
+                components);
+  } else {
+    const ComponentSamples& c = image.components[channel];
+    for (std::int32_t r = 0; r < rows; ++r) {
       const std::uint8_t* const from = row_at(c, c.top + row0 + r) + c.left + begin;
       for (auto i = static_cast<std::int32_t>(threadIdx.x); i < length; i += kAcrossThreads) {
         pixels[r][i] = from[i];
       }
-    } else if (subsampled == Upsampling::k2x2) {
-      make_subsampled_row<true>(image, batch.color, x, y, length, pixels[r]);
-    } else if (subsampled == Upsampling::k2x1) {
-      make_subsampled_row<false>(image, batch.color, x, y, length, pixels[r]);
-    } else if (components == 3) {
-      make_row<3>(image, batch.color, x, y, length, pixels[r]);
-    } else if (components == 1) {
-      make_row<1>(image, batch.color, x, y, length, pixels[r]);
-    } else {
-      make_row<4>(image, batch.color, x, y, length, pixels[r]);
     }
   }
   __syncthreads();
@@ -245,17 +210,18 @@ __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch)
   const std::int32_t column = static_cast<std::int32_t>(threadIdx.x);
   if (column >= columns) return;
   const std::int32_t x = column0 + column;
-  const std::int32_t first = axis.first[x] - begin;
+  const std::int32_t first = skipped + axis.first[x] - begin;
   const std::int32_t count = axis.count[x];
   float sums[kAcrossRows][3] = {};
-  for (std::int32_t k = 0; k < count; ++k) {
-    const float weight = axis.weights[static_cast<std::int64_t>(k) * image.width_px + x];
+  const float* weights = axis.weights + x;
+  for (std::int32_t k = 0; k < count; ++k, weights += image.width_px) {
+    const float weight = *weights;
 #pragma unroll
     for (int r = 0; r < kAcrossRows; ++r) {
       const std::uint32_t pixel = pixels[r][first + k];
-      sums[r][0] += weight * static_cast<float>(pixel & 0xFF);
-      sums[r][1] += weight * static_cast<float>(pixel >> 8 & 0xFF);
-      sums[r][2] += weight * static_cast<float>(pixel >> 16 & 0xFF);
+      sums[r][0] += weight * channel_of<0>(pixel);
+      sums[r][1] += weight * channel_of<1>(pixel);
+      sums[r][2] += weight * channel_of<2>(pixel);
     }
   }
   const int made = image.exact ? image.channels : 1;

@@ -23,7 +23,7 @@ std::int32_t max_taps(const transform::CropTaps& taps) {
 
 /// Output columns whose source pixels fit into a block's memory; 0: not even one's.
 std::int32_t columns_of(const transform::CropTaps& taps) {
-  const double spare = kAcrossPixels - (2 * taps.taps.radius + 3);
+  const double spare = kAcrossSpan - (2 * taps.taps.radius + 3);
   if (spare < 0) return 0;
   const double fit = 1 + std::floor(spare / taps.taps.geometry.step);
   return static_cast<std::int32_t>(std::min<double>(fit, kAcrossThreads));

@@ -29,6 +29,9 @@ struct ImageGroup {
   std::atomic<std::size_t> unprepared{0};
   std::atomic<bool> begun{false};
   std::atomic<bool> enqueued{false};
+  /// Until it is enqueued. All of a batch will be under way soon, which decides how its first group
+  /// is decoded, too.
+  codec::cuda::EntropyLoad::Share coming;
 };
 
 void raise(std::atomic<bool>& flag) {
@@ -40,11 +43,15 @@ void raise(std::atomic<bool>& flag) {
 std::vector<std::size_t> cut(std::span<const TensorItem> items) {
   const std::size_t most = std::clamp(base::ceil_div(items.size(), cuda::kGroupsOfBatch),
                                       cuda::kMinGroup, cuda::kMaxGroup);
+  std::uint64_t all_bytes = 0;
+  for (const TensorItem& item : items) all_bytes += item.jpeg.size();
+  const std::uint64_t most_bytes =
+      std::clamp(all_bytes / cuda::kMaxLanes, cuda::kMinGroupBytes, cuda::kMaxGroupBytes);
   std::vector<std::size_t> starts;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     bytes += items[i].jpeg.size();
-    if (starts.empty() || i - starts.back() == most || bytes > cuda::kMaxGroupBytes) {
+    if (starts.empty() || i - starts.back() == most || bytes > most_bytes) {
       starts.push_back(i);
       bytes = items[i].jpeg.size();
     }
@@ -129,17 +136,16 @@ class CudaBatches final : public DeviceBatches {
     }
     const auto groups = std::make_unique<ImageGroup[]>(count);
     std::vector<std::uint32_t> group_of(items.size());
-    std::uint64_t bytes = 0;
     for (std::size_t g = 0; g < count; ++g) {
       groups[g].first = starts[g];
       groups[g].count = groups[g].unprepared = starts[g + 1] - starts[g];
+      std::uint64_t bytes = 0;
       for (std::size_t i = starts[g]; i < starts[g + 1]; ++i) {
         group_of[i] = static_cast<std::uint32_t>(g);
         bytes += items[i].jpeg.size();
       }
+      groups[g].coming = {load_, bytes};
     }
-    // All of it will be under way soon, which decides how the first group is decoded, too.
-    const codec::cuda::EntropyLoad::Share coming(load_, bytes);
     const Call call{items,          static_cast<std::uint8_t*>(out.data),
                     image_bytes_,   static_cast<cudaStream_t>(out.stream.get()),
                     tables_.data(), images};
@@ -183,6 +189,7 @@ class CudaBatches final : public DeviceBatches {
       return Result<void>{};
     });
     if (group.unprepared.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    group.coming = {};  // or its bytes counted twice from here on
     attempt(error, [&] { return lane.enqueue(call); });
     raise(group.enqueued);
   }

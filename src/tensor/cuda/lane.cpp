@@ -1,10 +1,12 @@
 #include <cuda_runtime_api.h>
 #include <algorithm>
 #include <base/checked.hpp>
+#include <base/stream_copy.hpp>
 #include <codec/turbo/coefficient_reader.hpp>
-#include <cstring>
 #include <gpu/error.hpp>
 #include <iterator>
+#include <jpeg/head_parser.hpp>
+#include <jpeg/parser.hpp>
 #include <tensor/cuda/kernels.hpp>
 #include <tensor/cuda/lane.hpp>
 #include <tensor/cuda/tuning.hpp>
@@ -59,14 +61,17 @@ std::optional<TensorLane::Entry> TensorLane::read(const Call& call, std::size_t 
   const TensorItem& item = call.items[first_ + n];
   if (!begun_ || item.jpeg.empty()) return std::nullopt;
   const base::Deadline deadline(options_->limits.deadline_ms);
-  // From here on the copy alone is looked at: the caller's bytes may change meanwhile.
+  // The copies alone are believed: the caller's bytes may change meanwhile.
+  Entry entry;
+  entry.index = first_ + n;
+  const auto head = item.jpeg.first(jpeg::count_head_bytes(item.jpeg, deadline));
+  entry.head.assign(head.begin(), head.end());
   const std::span bytes(files_.data() + offsets_[n], item.jpeg.size());
-  std::memcpy(bytes.data(), item.jpeg.data(), bytes.size());
-  auto file = read_file(bytes, options_->limits, deadline);
-  if (!file) return std::nullopt;  // a host thread says why
-  auto geometry = plan_image(*file, item.crop, *options_);
+  base::stream_copy(bytes.data(), item.jpeg.data(), bytes.size());
+  if (!read_file(entry, bytes, deadline)) return std::nullopt;  // a host thread says why
+  auto geometry = plan_image(entry.file, item.crop, *options_);
   if (!geometry || !TensorBatchPlan::takes(*geometry, *options_)) return std::nullopt;
-  Entry entry{first_ + n, std::move(*file), *geometry};
+  entry.geometry = *geometry;
   // Few lanes of a device decode the scans of a progressive file: a host thread is faster.
   if (entry.file.frame.process == jpeg::Process::kProgressive || entry.file.frame.arithmetic) {
     codec::Context context;
@@ -80,11 +85,30 @@ std::optional<TensorLane::Entry> TensorLane::read(const Call& call, std::size_t 
   return entry;
 }
 
+bool TensorLane::read_file(Entry& entry, std::span<const std::uint8_t> bytes,
+                           base::Deadline deadline) const {
+  // Behind the scan of a file that ends with EOI there is, but for rare damage, nothing.
+  const bool ends =
+      bytes.size() >= 2 && bytes[bytes.size() - 2] == 0xFF && bytes[bytes.size() - 1] == 0xD9;
+  if (ends) {
+    auto file = jpeg::parse_head(entry.head, bytes, options_->limits, deadline);
+    if (file && !file->frame.arithmetic && jpeg::check_supported(*file)) {
+      entry.file = std::move(*file);
+      return true;
+    }
+  }
+  auto file = tensor::read_file(bytes, options_->limits, deadline);
+  if (file) entry.file = std::move(*file);
+  return file.has_value();
+}
+
 codec::cuda::Item TensorLane::item_of(const Entry& entry) const {
   codec::cuda::Item item;
   item.file = &entry.file;
   item.pinned = true;
   if (entry.coefficients) item.coefficients = &*entry.coefficients;
+  const CropBox& crop = entry.geometry.stored;
+  item.part = {crop.left_px, crop.top_px, crop.width_px, crop.height_px};
   for (std::size_t i = 0; i < static_cast<std::size_t>(entry.file.frame.component_count); ++i) {
     item.scales[i] = entry.geometry.exact ? 8 : entry.geometry.components[i].scale;
   }

@@ -49,6 +49,7 @@ class TensorLane {
  private:
   struct Entry {
     std::size_t index = 0;
+    std::vector<std::uint8_t> head;  ///< what `file` may have been read from
     jpeg::JpegFile file;
     ImageGeometry geometry;
     /// What a host thread has decoded, of files that the device does not.
@@ -61,6 +62,9 @@ class TensorLane {
   TensorLane(const TensorOptions& options, codec::cuda::Transcoder transcoder)
       : options_(&options), transcoder_(std::move(transcoder)), plan_(options) {}
   [[nodiscard]] std::optional<Entry> read(const Call& call, std::size_t n);
+  /// Fills entry.file. @param bytes  the whole file, as copied. @return whether it can be decoded
+  [[nodiscard]] bool read_file(Entry& entry, std::span<const std::uint8_t> bytes,
+                               base::Deadline deadline) const;
   [[nodiscard]] codec::cuda::Item item_of(const Entry& entry) const;
   [[nodiscard]] Result<void> enqueue_part(const Call& call, Part part);
   [[nodiscard]] Result<void> enqueue_tensors(const Call& call);

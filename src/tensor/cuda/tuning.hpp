@@ -11,9 +11,12 @@ namespace framewire::tensor::cuda {
 inline constexpr int kAcrossThreads = 128;
 /// Rows that such a block filters together, so that it reads each weight once for them.
 inline constexpr int kAcrossRows = 4;
-/// Source pixels of a row that such a block may need: with kAcrossRows rows they take 32 KiB of
-/// shared memory. This bounds the kernel's support.
+/// Pixels of a row that such a block has room for: with kAcrossRows rows they take 32 KiB of shared
+/// memory.
 inline constexpr int kAcrossPixels = 2048;
+/// Source pixels of a row that such a block may need, since whole groups of pixels are made
+/// (pixel_group.hpp). This bounds the kernel's support.
+inline constexpr int kAcrossSpan = kAcrossPixels - 2 * 8;
 /// Pixels of the tensor that a block of the kernel that filters along columns makes, a thread each.
 inline constexpr unsigned kDownColumns = 32;
 inline constexpr unsigned kDownRows = 8;
@@ -29,7 +32,9 @@ inline constexpr std::size_t kGroupsOfBatch = 4;
 /// whatever its size: 12 groups of 22 of a batch of 256 took 2.8 ms where their kernels took 0.7.
 inline constexpr std::size_t kMinGroup = 16;
 inline constexpr std::size_t kMaxGroup = 64;
-/// Bound on a group's files, which are copied to pinned memory; one file may take more.
+/// Bounds on a group's files, which are copied to pinned memory; one file may take more. Between
+/// them a group has as many as let a batch of large files keep all lanes at work.
+inline constexpr std::uint64_t kMinGroupBytes = 8ull << 20;
 inline constexpr std::uint64_t kMaxGroupBytes = 32ull << 20;
 /// Bound on what the images of a group take of device memory at once; one image may take more.
 inline constexpr std::uint64_t kMaxBatchBytes = 512ull << 20;
