@@ -246,14 +246,17 @@ std::string ShardWork::label(std::uint64_t number) const {
 
 void ShardWork::commit(std::uint64_t number, std::span<const std::uint8_t> jpeg) {
   tar::Header header;
+  std::shared_ptr<const tar::PaxAttributes> global;
   {
     const std::lock_guard lock(mutex_);
     const auto found = pictures_.find(number);
     if (found == pictures_.end() || state_ != State::kInWork) return;
-    header = sample_at(found->second).pieces[found->second.piece].member.header;
+    const tar::Member& member = sample_at(found->second).pieces[found->second.piece].member;
+    header = member.header;
+    global = member.global;
   }
   header.size = jpeg.size();
-  std::vector<std::uint8_t> encoded = tar::encode_header(header);
+  std::vector<std::uint8_t> encoded = tar::encode_header(header, global.get());
   const std::size_t whole = encoded.size() + static_cast<std::size_t>(*tar::padded(jpeg.size()));
   encoded.reserve(whole);
   encoded.insert(encoded.end(), jpeg.begin(), jpeg.end());
