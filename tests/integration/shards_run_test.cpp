@@ -230,6 +230,14 @@ TEST_F(ShardsRun, GlobalPaxHeadersLeavePicturesTheirOwnAttributes) {
   EXPECT_EQ(after.members[2].header.mtime_s, 2000);
 }
 
+TEST_F(ShardsRun, SlashesBehindTheOutputFolderAreNotShown) {
+  make_shard("a.tar", 1, 100);
+  options_.outputs += "//";
+  run({"a.tar"});
+  ASSERT_EQ(rows_.size(), 1u);
+  EXPECT_EQ(rows_[0].output, std::string(folder_ / "out/a.tar") + ": 1000.jpg");
+}
+
 TEST_F(ShardsRun, AShardThatIsMissingIsARow) {
   make_shard("b.tar", 2, 10);
   const Summary summary = run({"a.tar", "b.tar"});
