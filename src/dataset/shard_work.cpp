@@ -211,8 +211,10 @@ ShardWork::Piece& ShardWork::add_piece(const tar::Member& member, std::string_vi
   Sample& sample = sample_for(key);
   const tar::Header& header = member.header;
   // The name stands in the key and in a row, too.
-  const std::size_t bytes = sizeof(Sample) + sizeof(Piece) + 3 * header.name.size() +
-                            header.user_name.size() + header.group_name.size();
+  std::size_t bytes = sizeof(Sample) + sizeof(Piece) + 3 * header.name.size() +
+                      header.user_name.size() + header.group_name.size();
+  // What it says is kept once, however many members come behind it.
+  if (header.type == tar::kPaxGlobal) bytes += tar::Reader::kMaxGlobalNamesBytes;
   sample.listed_bytes += bytes;
   listed_bytes_ += bytes;
   Piece& piece = sample.pieces.emplace_back();

@@ -174,6 +174,15 @@ Result<void> Reader::read_global(const Header& header) {
   }
   PaxAttributes all = global_ ? *global_ : PaxAttributes();
   all.update(*attributes);
+  const auto bytes_of = [](const auto& text) { return text ? text->size() : 0; };
+  if (bytes_of(all.path) + bytes_of(all.user_name) + bytes_of(all.group_name) >
+      kMaxGlobalNamesBytes) {
+    return fail(
+        Status(StatusCode::kTooLarge,
+               fmt::format("global pax headers give all members names of more than {} bytes",
+                           kMaxGlobalNamesBytes))
+            .at(position_));
+  }
   global_ = std::make_shared<const PaxAttributes>(std::move(all));
   return {};
 }

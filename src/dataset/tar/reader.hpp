@@ -37,6 +37,8 @@ class Reader {
   static constexpr std::uint64_t kMaxExtendedBytes = 1 << 20;
   /// Bound on a member's names together: what is read can be written, and read again.
   static constexpr std::uint64_t kMaxNamesBytes = kMaxExtendedBytes / 2;
+  /// Bound on the names that global pax headers give to all members: each member has a copy.
+  static constexpr std::uint64_t kMaxGlobalNamesBytes = 4096;
 
   /// @param bytes  lives as long as this
   /// @param total  how many bytes there are

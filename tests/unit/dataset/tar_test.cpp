@@ -101,6 +101,10 @@ TEST(TarAttack, GlobalHeadersThatNoTwoProgramsReadAlikeAreRefused) {
   large.header("g", 'g', "00100000001").end();
   ASSERT_TRUE(walk(large.bytes).error);
   EXPECT_EQ(walk(large.bytes).error->code(), StatusCode::kTooLarge);
+  Archive names;
+  names.pax("path", std::string(3000, 'n'), 'g').pax("uname", std::string(3000, 'n'), 'g').end();
+  ASSERT_TRUE(walk(names.bytes).error) << "each member would have a copy";
+  EXPECT_EQ(walk(names.bytes).error->code(), StatusCode::kTooLarge);
   Archive wrong;
   wrong.file("g", "7 a=b\n", 'g').file("a", "").end();
   EXPECT_TRUE(walk(wrong.bytes).error);
