@@ -40,6 +40,16 @@ if(framewire_missing)
     "Elsewhere: their packages with headers; CMAKE_PREFIX_PATH and PKG_CONFIG_PATH name other folders.")
 endif()
 
+# Whether libxxhash chooses among SSE2, AVX2 and AVX-512 at run time, as Debian's does on x86-64.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES PkgConfig::XXHASH)
+check_cxx_source_compiles("#include <xxh_x86dispatch.h>
+int main() { return static_cast<int>(XXH3_64bits_dispatch(nullptr, 0)); }" FRAMEWIRE_XXH3_DISPATCH)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(FRAMEWIRE_XXH3_DISPATCH)
+  target_compile_definitions(PkgConfig::XXHASH INTERFACE FRAMEWIRE_XXH3_DISPATCH)
+endif()
+
 # Only UCX's headers: the library itself is looked for when the first channel asks for it.
 pkg_check_modules(UCX ucx>=1.13)
 set(FRAMEWIRE_UCX ${UCX_FOUND})

@@ -32,6 +32,11 @@ bool NameSet::insert(const std::string& name) { return seen_.insert(key_of(name)
 
 bool NameSet::contains(const std::string& name) const { return seen_.contains(key_of(name)); }
 
+std::string without_last_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 Result<void> check_name(const std::string& name) {
   const std::string_view fault = fault_of(name);
   if (fault.empty()) return {};

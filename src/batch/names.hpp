@@ -33,6 +33,9 @@ class NameSet {
 /// @return invalid_input, about the name
 [[nodiscard]] Result<void> check_name(const std::string& name);
 
+/// A folder's path without slashes at its end, to be shown with names behind it.
+[[nodiscard]] std::string without_last_slashes(std::string path);
+
 /// Whether an input belongs to a shard; depends on its name alone, on every machine alike.
 [[nodiscard]] bool in_shard(const Shard& shard, const std::string& name) noexcept;
 [[nodiscard]] inline bool in_shard(const Shard& shard, const Input& input) noexcept {

@@ -1,4 +1,4 @@
-#include <xxhash.h>
+#include <base/xxh3.hpp>
 #include <batch/caught.hpp>
 #include <batch/input_error.hpp>
 #include <batch/input_reader.hpp>

@@ -75,7 +75,7 @@ Result<std::unique_ptr<OutputFolder>> OutputFolder::open(const std::string& path
                                                          const OutputFolderOptions& options) {
   std::unique_ptr<OutputFolder> made(new OutputFolder());
   OutputFolder& out = *made;
-  out.path_ = path;
+  out.path_ = without_last_slashes(path);
   out.options_ = options;
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) {

@@ -11,6 +11,16 @@ constexpr std::size_t kKeptBytes = 4u << 20;
 constexpr std::size_t kGroupBytes = 8u << 20;
 /// And room for one more. What is larger still goes to memory of its own.
 constexpr std::size_t kGroupRoomBytes = kGroupBytes + (4u << 20);
+/// What inputs are read to: the kernel copies by `rep movsb`, which takes 63 µs for 320 KB to a
+/// cache line's beginning, and 76 to 94 µs elsewhere (AMD EPYC, from tmpfs).
+constexpr std::uintptr_t kLineBytes = 64;
+
+// What is left of it from the next cache line on.
+std::span<std::uint8_t> aligned(std::span<std::uint8_t> room) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(room.data());
+  const std::size_t before = (kLineBytes - begin % kLineBytes) % kLineBytes;
+  return room.subspan(std::min(before, room.size()));
+}
 
 }  // namespace
 
@@ -28,7 +38,7 @@ class Pipeline::Group {
   /// Reads the first inputs, as many as make up kGroupBytes. @return how many those are
   std::size_t read(std::span<Input> inputs) {
     inputs_.reserve(inputs.size());
-    std::span<std::uint8_t> room = take_room();
+    std::span<std::uint8_t> room = aligned(take_room());
     std::size_t bytes = 0;
     while (inputs_.size() < inputs.size() && bytes < kGroupBytes) {
       inputs_.emplace_back(std::move(inputs[inputs_.size()]), context_, pipeline_.take_buffer());
@@ -36,7 +46,7 @@ class Pipeline::Group {
       const std::span<const std::uint8_t> file = inputs_.back().bytes();
       readable_.push_back(&inputs_.back());
       bytes += file.size();
-      if (file.data() == room.data()) room = room.subspan(file.size());
+      if (file.data() == room.data()) room = aligned(room.subspan(file.size()));
     }
     return inputs_.size();
   }

@@ -55,8 +55,9 @@ class FolderOutput final : public ShardOutput {
                                                     const batch::Permissions* source) override;
 
  private:
-  /// A call for some two hundred outputs of 20 KB; each shard in work has one such piece.
-  static constexpr std::size_t kPieceBytes = 4u << 20;
+  /// A call for some twenty outputs of 20 KB, and little enough to stay in a core's cache until it
+  /// is written; each shard in work has one such piece.
+  static constexpr std::size_t kPieceBytes = 512u << 10;
   static constexpr std::size_t kRowBytes = 64 * 1024;
 
   FolderOutput(const FolderOutputsOptions& options, FileTime since)

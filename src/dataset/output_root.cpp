@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <batch/file_place.hpp>
+#include <batch/names.hpp>
 #include <batch/posix_file.hpp>
 #include <cerrno>
 #include <dataset/output_root.hpp>
@@ -20,7 +21,7 @@ Result<OutputRoot> open_output_root(const std::string& path) {
   // For fsync(), which takes no descriptor that was opened for its path alone.
   base::FileDescriptor readable(::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!readable.valid()) return fail(batch::io_error(path, "open the folder", errno));
-  return OutputRoot{std::move(readable), path};
+  return OutputRoot{std::move(readable), batch::without_last_slashes(path)};
 }
 
 }  // namespace framewire::dataset

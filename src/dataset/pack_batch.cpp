@@ -19,6 +19,10 @@ namespace {
 /// Pictures whose rows wait for one before them, although they hold no bytes.
 constexpr std::size_t kMaxWaitingPictures = 65'536;
 
+/// Rows of failures that wait for the next sample; some 40,000. With more a shard is begun for
+/// them.
+constexpr std::size_t kMaxHeldRowBytes = 16u << 20;
+
 /// A member on its way, besides its name.
 struct PackMember {
   std::string name;
@@ -143,8 +147,10 @@ class PackBatch::PackState {
                                                               const std::string& member) const;
   [[nodiscard]] Result<void> decide(const batch::Row& row);
   [[nodiscard]] batch::WriteResult write(PackSample& sample);
+  [[nodiscard]] batch::WriteResult write_failure(const batch::Row& row);
   [[nodiscard]] batch::WriteResult make_room(std::uint64_t bytes);
   [[nodiscard]] batch::WriteResult end_shard();
+  [[nodiscard]] batch::WriteResult end_batch();
   [[nodiscard]] Result<void> finish();
   void give_up(std::uint64_t number);
 
@@ -156,6 +162,8 @@ class PackBatch::PackState {
   std::uint64_t next_shard_;
   std::unique_ptr<PackOutput> output_;
   ShardRecord record_;
+  std::vector<FailedRowLine> held_rows_;  ///< of failures, while no shard is begun
+  std::size_t held_row_bytes_ = 0;
   base::Clock::time_point begun_;
   PackTotals totals_;
   std::atomic<std::uint64_t> shards_written_{0};
@@ -284,20 +292,14 @@ batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
   batch::Row& row = *sample.row;
   row.name = sample.member;
   if (row.outcome == batch::Outcome::kSkipped) return {};
+  if (row.outcome != batch::Outcome::kOk) return write_failure(row);
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  sample.members.front().mtime_s = row.mtime_ns / kNsPerSecond;
   std::uint64_t bytes = 0;
-  if (row.outcome == batch::Outcome::kOk) {
-    constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-    sample.members.front().mtime_s = row.mtime_ns / kNsPerSecond;
-    for (const PackMember& member : sample.members) {
-      bytes += PackOutput::bytes_of(header_of(member));
-    }
+  for (const PackMember& member : sample.members) {
+    bytes += PackOutput::bytes_of(header_of(member));
   }
   if (auto ready = make_room(bytes); !ready) return ready;
-  if (row.outcome != batch::Outcome::kOk) {
-    ++record_.failed;
-    ++record_.dropped;
-    return output_->append_row(to_json_line(row));
-  }
   for (const PackMember& member : sample.members) {
     if (auto added = output_->append(header_of(member), member.bytes); !added) return added;
     if (member.permissions) output_->narrow(*member.permissions);
@@ -310,8 +312,22 @@ batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
   return output_->append_row(to_json_line(row));
 }
 
-// Ends the shard that has no room, and begins one where none is begun. A shard is only ended for a
-// sample that follows, so that none is without samples.
+// A failure alone begins no shard: its row waits for the next sample, which may never come.
+batch::WriteResult PackBatch::PackState::write_failure(const batch::Row& row) {
+  std::string line = to_json_line(row);
+  if (output_ == nullptr && held_row_bytes_ < kMaxHeldRowBytes) {
+    held_row_bytes_ += line.size() + row.name.size();
+    held_rows_.push_back({row.name, std::move(line)});
+    return {};
+  }
+  if (auto ready = make_room(0); !ready) return ready;
+  ++record_.failed;
+  ++record_.dropped;
+  return output_->append_row(line);
+}
+
+// Ends the shard that has no room, and begins one where none is begun, with the rows that wait. A
+// shard is only ended for a sample that follows.
 batch::WriteResult PackBatch::PackState::make_room(std::uint64_t bytes) {
   const bool full = output_ != nullptr && bytes > 0 && record_.samples > 0 &&
                     output_->bytes() + bytes > options_.shard_bytes;
@@ -327,6 +343,12 @@ batch::WriteResult PackBatch::PackState::make_room(std::uint64_t bytes) {
   auto output = outputs_->open(record_.shard);
   if (!output) return tl::unexpected<batch::WriteError>(std::move(output.error()));
   output_ = std::move(*output);
+  record_.failed = record_.dropped = held_rows_.size();
+  for (const FailedRowLine& row : held_rows_) {
+    if (auto added = output_->append_row(row.line); !added) return added;
+  }
+  held_rows_.clear();
+  held_row_bytes_ = 0;
   return {};
 }
 
@@ -346,11 +368,21 @@ batch::WriteResult PackBatch::PackState::end_shard() {
 Result<void> PackBatch::PackState::finish() {
   const std::lock_guard lock(mutex_);
   const bool whole = listed_ && samples_.empty() && !writing_;
-  if (whole && output_ != nullptr && record_.samples > 0) {
-    if (auto done = end_shard(); !done) return fail(std::move(done.error().status));
-  }
+  const auto done = whole ? end_batch() : batch::WriteResult();
   output_.reset();
+  if (!done) return fail(done.error().status);
   return {};
+}
+
+// Rows of failures behind the last sample go to the last shard's manifest. Where there is none, or
+// where they are very many, they have a shard without samples.
+batch::WriteResult PackBatch::PackState::end_batch() {
+  if (output_ == nullptr && held_rows_.empty()) return {};
+  if (output_ == nullptr && next_shard_ > 0) {
+    return outputs_->add_failures(options_.pattern.name(next_shard_ - 1), held_rows_);
+  }
+  if (auto ready = make_room(0); !ready) return ready;
+  return end_shard();
 }
 
 void PackBatch::PackState::give_up(std::uint64_t number) {

@@ -217,7 +217,55 @@ class PackFolder final : public PackOutputs {
                                       std::move(rows));
   }
 
+  batch::WriteResult add_failures(const std::string& name,
+                                  std::span<const FailedRowLine> rows) override {
+    const int folder = manifests_.folder.get();
+    const std::string manifest = manifest_name(name);
+    const std::string path = manifests_.path + "/" + manifest;
+    auto file = batch::TemporaryFile::make(folder);
+    if (!file.valid()) return unwritten(path, "create", errno);
+    if (auto made = write_with_failures(manifest, path, rows, file.get()); !made) return made;
+    if (::fsync(file.get()) != 0) return unwritten(path, "flush", errno);
+    if (::renameat(folder, file.name().c_str(), folder, manifest.c_str()) != 0) {
+      return unwritten(path, "rename to", errno);
+    }
+    file.keep();
+    const int error = batch::flush_folder(folder);
+    return error == 0 ? batch::WriteResult() : unwritten(path, "flush the folder of", error);
+  }
+
  private:
+  /// Writes a manifest with more rows, and gives it the permissions of the one that is there.
+  batch::WriteResult write_with_failures(const std::string& manifest, const std::string& path,
+                                         std::span<const FailedRowLine> rows, int file) const {
+    constexpr std::size_t kPieceBytes = 64 * 1024;
+    LateFailures failures(rows);
+    std::string piece;
+    int error = 0;
+    const auto flush = [&] {
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(piece.data());
+      if (error == 0) error = batch::write_all(file, {bytes, piece.size()});
+      piece.clear();
+    };
+    const auto read = read_rows(manifests_.folder.get(), manifest, path, [&](std::string_view row) {
+      piece += failures.take(row);
+      if (piece.size() >= kPieceBytes) flush();
+    });
+    if (!read) return tl::unexpected<batch::WriteError>({read.error(), false});
+    if (!failures.complete()) {
+      return tl::unexpected<batch::WriteError>({is_no_manifest(path), false});
+    }
+    flush();
+    if (error != 0) return unwritten(path, "write", error);
+    struct stat facts {};
+    const int folder = manifests_.folder.get();
+    if (::fstatat(folder, manifest.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+      return unwritten(path, "examine", errno);
+    }
+    error = batch::give_permissions(file, nullptr, folder, manifest, &facts, options_.mode);
+    return error == 0 ? batch::WriteResult() : unwritten(path, "set the permissions of", error);
+  }
+
   const PackFolderOptions options_;
   const OutputRoot outputs_;
   const OutputRoot manifests_;

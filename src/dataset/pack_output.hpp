@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dataset/late_failures.hpp>
 #include <dataset/pack_listing.hpp>
 #include <dataset/running_hash.hpp>
 #include <dataset/shard_record.hpp>
@@ -85,6 +86,10 @@ class PackOutputs {
   /// @param name  without '/'
   [[nodiscard]] virtual tl::expected<std::unique_ptr<PackOutput>, batch::WriteError> open(
       const std::string& name) = 0;
+  /// Adds rows to the manifest of a shard that is there, as LateFailures does. The manifest is
+  /// replaced in one step; the shard stays as it is.
+  [[nodiscard]] virtual batch::WriteResult add_failures(const std::string& name,
+                                                        std::span<const FailedRowLine> rows) = 0;
 };
 
 }  // namespace framewire::dataset

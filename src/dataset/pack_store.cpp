@@ -132,6 +132,32 @@ class PackStore final : public PackOutputs {
                                         std::move(*data), std::move(*rows));
   }
 
+  batch::WriteResult add_failures(const std::string& name,
+                                  std::span<const FailedRowLine> rows) override {
+    store::ObjectStore& store = *options_.manifests.store;
+    const std::string key = options_.manifests.prefix + manifest_name(name);
+    const auto manifest = store.find(key);
+    if (!manifest) return not_packed(manifest.error());
+    if (!*manifest) return not_packed(is_no_manifest(store.label(key)));
+    auto upload = store.upload(key);
+    if (!upload) return not_packed(upload.error());
+    LateFailures failures(rows);
+    Result<void> added;
+    const auto read = read_object_lines(store, **manifest, [&](std::string_view line) {
+      const std::string text = failures.take(line);
+      if (added) {
+        added =
+            (*upload)->append({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+      }
+    });
+    if (!read) return not_packed(read.error());
+    if (!added) return not_packed(added.error());
+    if (!failures.complete()) return not_packed(is_no_manifest(store.label(key)));
+    const auto made = (*upload)->complete(PutCondition::kNone);
+    if (!made) return not_packed(made.error());
+    return {};
+  }
+
  private:
   static constexpr std::string_view kRowsEnding = ".jsonl";
   using ByNumber = std::map<std::uint64_t, ObjectInfo>;

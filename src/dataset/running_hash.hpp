@@ -1,7 +1,7 @@
 // The XXH3-64 of bytes that come in pieces.
 #pragma once
 
-#include <xxhash.h>
+#include <base/xxh3.hpp>
 #include <cstdint>
 #include <memory>
 #include <new>

@@ -211,8 +211,10 @@ ShardWork::Piece& ShardWork::add_piece(const tar::Member& member, std::string_vi
   Sample& sample = sample_for(key);
   const tar::Header& header = member.header;
   // The name stands in the key and in a row, too.
-  const std::size_t bytes = sizeof(Sample) + sizeof(Piece) + 3 * header.name.size() +
-                            header.user_name.size() + header.group_name.size();
+  std::size_t bytes = sizeof(Sample) + sizeof(Piece) + 3 * header.name.size() +
+                      header.user_name.size() + header.group_name.size();
+  // What it says is kept once, however many members come behind it.
+  if (header.type == tar::kPaxGlobal) bytes += tar::Reader::kMaxGlobalNamesBytes;
   sample.listed_bytes += bytes;
   listed_bytes_ += bytes;
   Piece& piece = sample.pieces.emplace_back();
@@ -246,14 +248,17 @@ std::string ShardWork::label(std::uint64_t number) const {
 
 void ShardWork::commit(std::uint64_t number, std::span<const std::uint8_t> jpeg) {
   tar::Header header;
+  std::shared_ptr<const tar::PaxAttributes> global;
   {
     const std::lock_guard lock(mutex_);
     const auto found = pictures_.find(number);
     if (found == pictures_.end() || state_ != State::kInWork) return;
-    header = sample_at(found->second).pieces[found->second.piece].member.header;
+    const tar::Member& member = sample_at(found->second).pieces[found->second.piece].member;
+    header = member.header;
+    global = member.global;
   }
   header.size = jpeg.size();
-  std::vector<std::uint8_t> encoded = tar::encode_header(header);
+  std::vector<std::uint8_t> encoded = tar::encode_header(header, global.get());
   const std::size_t whole = encoded.size() + static_cast<std::size_t>(*tar::padded(jpeg.size()));
   encoded.reserve(whole);
   encoded.insert(encoded.end(), jpeg.begin(), jpeg.end());

@@ -191,9 +191,8 @@ batch::WriteResult UnpackSource::write_sidecar(const tar::Member& member, const 
 
 batch::Input UnpackSource::failed(std::string label, std::string name, const Status& error) {
   batch::Input input;
-  Status named(error.code(), error.message());
-  if (error.offset()) named = std::move(named).at(*error.offset());
-  input.error = std::move(named).about(label);
+  input.error = Status(error.code(), error.message()).about(label);
+  if (error.offset()) input.error = Status(std::move(*input.error)).at(*error.offset());
   input.label = std::move(label);
   input.name = std::move(name);
   return input;

@@ -1,4 +1,4 @@
-#include <xxhash.h>
+#include <base/xxh3.hpp>
 #include <transport/checksum.hpp>
 
 namespace framewire::transport {

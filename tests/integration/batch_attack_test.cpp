@@ -271,8 +271,9 @@ TEST_F(BatchAttack, AForeignSourcesFilesAreNotReplaced) {
   for (const auto& [input, name] :
        {std::pair("out/a.jpg", "a.jpg"), std::pair("out/b.jpg", "c.jpg"),
         std::pair("in/a.jpg", "a.jpg")}) {
-    const auto folder = batch::open_output_folder(folder_ / "out", {});
+    const auto folder = batch::open_output_folder(std::string(folder_ / "out") + "/", {});
     ASSERT_TRUE(folder);
+    EXPECT_EQ((*folder)->label("x.jpg"), std::string(folder_ / "out/x.jpg"));
     Named source(folder_ / input, name);
     batch::Settings settings;
     settings.options.width_px = 16;

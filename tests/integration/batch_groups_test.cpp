@@ -55,6 +55,30 @@ TEST_F(BatchGroups, AWorkerHandsOverSeveralImagesAtOnce) {
   EXPECT_EQ(test::read_tree(folder_ / "out"), files);
 }
 
+// The kernel copies to the beginning of a cache line faster than to any other place.
+TEST_F(BatchGroups, ImagesBeginAtCacheLinesOfTheGroupsMemory) {
+  make_inputs(40);
+  settings_.jobs = 1;
+  settings_.group = 8;
+  std::vector<std::uint8_t> memory(20u << 20);
+  std::atomic<std::size_t> elsewhere{0};
+  hooks_.input_memory = [&](std::size_t bytes) -> Result<InputSlice> {
+    return InputSlice{std::span(memory).subspan(3, bytes), nullptr};
+  };
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions& options) {
+    std::vector<Result<Resized>> results;
+    for (const auto jpeg : jpegs) {
+      if (reinterpret_cast<std::uintptr_t>(jpeg.data()) % 64 != 0) ++elsewhere;
+      EXPECT_GE(jpeg.data(), memory.data());
+      EXPECT_LT(jpeg.data(), memory.data() + memory.size());
+      results.push_back(fake_resize(jpeg, options));
+    }
+    return [results] { return results; };
+  };
+  EXPECT_EQ(run().ok, 40u);
+  EXPECT_EQ(elsewhere, 0u);
+}
+
 std::vector<Result<Resized>> fake_resize_all(
     const std::vector<std::span<const std::uint8_t>>& jpegs) {
   std::vector<Result<Resized>> results;
@@ -122,7 +146,10 @@ TEST_F(BatchGroups, FilesThatAreHandedOverTogetherLieInOneMemory) {
       if (too_large) {
         ++large_ones;
       } else {
-        EXPECT_EQ(std::exchange(end, jpeg.data() + jpeg.size()), jpeg.data());
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(jpeg.data()) % 64, 0u) << "a cache line";
+        EXPECT_GE(jpeg.data(), end);
+        EXPECT_LT(jpeg.data(), end + 64);
+        end = jpeg.data() + jpeg.size();
       }
     }
     return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };

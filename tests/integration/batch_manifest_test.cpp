@@ -88,6 +88,20 @@ TEST(ManifestRow, SaysEverythingOfAnOutput) {
   EXPECT_EQ(parsed["warnings"][0]["offset"], 77);
 }
 
+TEST(ManifestRow, TellsTimesInThousandthsOfMilliseconds) {
+  Row row = ok_row("a.jpg");
+  for (const auto& [ms, text] :
+       std::vector<std::pair<double, std::string>>{{0, "0.0"},
+                                                   {0.0004, "0.0"},
+                                                   {12, "12.0"},
+                                                   {0.25, "0.25"},
+                                                   {1234567.8916, "1234567.892"},
+                                                   {100, "100.0"}}) {
+    row.ms = ms;
+    EXPECT_NE(to_json_line(row).find("\"ms\":" + text + ",\""), std::string::npos) << ms;
+  }
+}
+
 TEST(ManifestRow, SaysWhatFailedAndWhere) {
   Row row;
   row.input = row.name = "a.jpg";

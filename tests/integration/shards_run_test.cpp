@@ -212,6 +212,32 @@ TEST_F(ShardsRun, ALongRunOfOtherMembersIsWrittenAsItComes) {
   EXPECT_EQ(totals_.samples, 5001u);
 }
 
+// The output has the global header, too: it must not win there where it did not in the input.
+TEST_F(ShardsRun, GlobalPaxHeadersLeavePicturesTheirOwnAttributes) {
+  Archive archive;
+  archive.pax("mtime", "2000", 'g').pax("mtime", "3000").file("a.jpg", picture(0, 100));
+  archive.file("b.jpg", picture(1, 100)).pax("uname", "own").file("c.jpg", picture(2, 100));
+  test::write_file(folder_ / "a.tar", archive.end().bytes);
+  EXPECT_EQ(run({"a.tar"}).ok, 3u);
+  const auto before = walk(test::read_file(folder_ / "a.tar"));
+  const auto after = output("a.tar");
+  ASSERT_EQ(after.names(), before.names());
+  for (std::size_t i = 1; i < after.members.size(); ++i) {
+    EXPECT_EQ(after.members[i].header.mtime_s, before.members[i].header.mtime_s) << i;
+    EXPECT_EQ(after.members[i].header.user_name, before.members[i].header.user_name) << i;
+  }
+  EXPECT_EQ(after.members[1].header.mtime_s, 3000);
+  EXPECT_EQ(after.members[2].header.mtime_s, 2000);
+}
+
+TEST_F(ShardsRun, SlashesBehindTheOutputFolderAreNotShown) {
+  make_shard("a.tar", 1, 100);
+  options_.outputs += "//";
+  run({"a.tar"});
+  ASSERT_EQ(rows_.size(), 1u);
+  EXPECT_EQ(rows_[0].output, std::string(folder_ / "out/a.tar") + ": 1000.jpg");
+}
+
 TEST_F(ShardsRun, AShardThatIsMissingIsARow) {
   make_shard("b.tar", 2, 10);
   const Summary summary = run({"a.tar", "b.tar"});

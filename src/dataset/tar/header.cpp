@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 #include <dataset/tar/header.hpp>
-#include <dataset/tar/pax.hpp>
 #include <string_view>
 
 namespace framewire::dataset::tar {
@@ -165,23 +164,27 @@ void add_block(std::vector<std::uint8_t>& out, const Header& header, char type) 
   block[kChecksum.offset + 6] = 0;
 }
 
-// Of what ustar's fields cannot hold.
-std::string pax_records_of(const Header& header) {
+// What ustar's fields cannot hold, and what a global pax header says otherwise.
+std::string pax_records_of(const Header& header, const PaxAttributes& global) {
   std::string records;
-  if (!split_name(header.name) || !is_ascii(header.name)) add_record(records, "path", header.name);
-  if (!fits_octal(kSize, header.size)) add_record(records, "size", fmt::format("{}", header.size));
-  if (header.mtime_s < 0 || !fits_octal(kMtime, static_cast<std::uint64_t>(header.mtime_s))) {
-    add_record(records, "mtime", fmt::format("{}", header.mtime_s));
-  }
-  if (!fits_octal(kUser, header.user)) add_record(records, "uid", fmt::format("{}", header.user));
-  if (!fits_octal(kGroup, header.group)) {
-    add_record(records, "gid", fmt::format("{}", header.group));
-  }
-  const auto name = [&](std::string_view key, const TarField& field, const std::string& text) {
-    if (text.size() >= field.bytes || !is_ascii(text)) add_record(records, key, text);
+  const auto add_text = [&](std::string_view key, bool fits, const std::string& text,
+                            const std::optional<std::string>& stated) {
+    if (!fits || !is_ascii(text) || (stated && *stated != text)) add_record(records, key, text);
   };
-  name("uname", kUserName, header.user_name);
-  name("gname", kGroupName, header.group_name);
+  const auto add_number = [&](std::string_view key, bool fits, auto number, const auto& stated) {
+    if (fits && (!stated || *stated == number)) return;
+    add_record(records, key, fmt::format("{}", number));
+  };
+  const std::int64_t mtime_s = header.mtime_s;
+  const bool mtime_fits = mtime_s >= 0 && fits_octal(kMtime, static_cast<std::uint64_t>(mtime_s));
+  add_text("path", split_name(header.name).has_value(), header.name, global.path);
+  add_number("size", fits_octal(kSize, header.size), header.size, global.size);
+  add_number("mtime", mtime_fits, mtime_s, global.mtime_s);
+  add_number("uid", fits_octal(kUser, header.user), header.user, global.user);
+  add_number("gid", fits_octal(kGroup, header.group), header.group, global.group);
+  add_text("uname", header.user_name.size() < kUserName.bytes, header.user_name, global.user_name);
+  add_text("gname", header.group_name.size() < kGroupName.bytes, header.group_name,
+           global.group_name);
   return records;
 }
 
@@ -235,9 +238,10 @@ std::optional<std::uint64_t> padded(std::uint64_t size) noexcept {
   return (size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
 }
 
-std::vector<std::uint8_t> encode_header(const Header& header) {
+std::vector<std::uint8_t> encode_header(const Header& header, const PaxAttributes* global) {
   std::vector<std::uint8_t> out;
-  if (const std::string records = pax_records_of(header); !records.empty()) {
+  const std::string records = pax_records_of(header, global != nullptr ? *global : PaxAttributes());
+  if (!records.empty()) {
     Header pax;
     pax.name = "PaxHeader";
     pax.size = records.size();

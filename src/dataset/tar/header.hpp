@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <dataset/tar/pax.hpp>
 #include <framewire/status.hpp>
 #include <optional>
 #include <span>
@@ -60,8 +61,12 @@ struct Header {
 [[nodiscard]] std::optional<std::uint64_t> padded(std::uint64_t size) noexcept;
 
 /// The header blocks of a regular file, all of them: ustar where everything fits into its fields, a
-/// pax header before it where something does not. The same for the same header.
+/// pax header before it where something does not, or where a global pax header says otherwise. The
+/// same for the same arguments.
 /// @param header  type, more_sparse_blocks are not looked at
-[[nodiscard]] std::vector<std::uint8_t> encode_header(const Header& header);
+/// @param global  what global pax headers before it say, which wins over ustar's fields; may be
+/// null
+[[nodiscard]] std::vector<std::uint8_t> encode_header(const Header& header,
+                                                      const PaxAttributes* global = nullptr);
 
 }  // namespace framewire::dataset::tar

@@ -57,6 +57,20 @@ Result<void> take(std::string_view key, std::string_view value, PaxAttributes& o
 
 }  // namespace
 
+void PaxAttributes::update(const PaxAttributes& later) {
+  const auto take_over = [](auto& value, const auto& other) {
+    if (other) value = other;
+  };
+  take_over(path, later.path);
+  take_over(size, later.size);
+  take_over(mtime_s, later.mtime_s);
+  take_over(user, later.user);
+  take_over(group, later.group);
+  take_over(user_name, later.user_name);
+  take_over(group_name, later.group_name);
+  sparse = sparse || later.sparse;
+}
+
 Result<PaxAttributes> parse_records(std::string_view records) {
   PaxAttributes out;
   while (!records.empty()) {

@@ -19,6 +19,9 @@ struct PaxAttributes {
   std::optional<std::string> user_name;
   std::optional<std::string> group_name;
   bool sparse = false;  ///< GNU.sparse.…: the content lacks holes
+
+  /// Takes over what `later` says; what it does not say stays.
+  void update(const PaxAttributes& later);
 };
 
 /// Reads all records. Keys that are not in PaxAttributes are passed over.

@@ -121,7 +121,7 @@ Result<Header> Reader::header_at(std::uint64_t offset) {
   return fail(Status(header.error()).at(offset));
 }
 
-Result<void> Reader::read_extended(const Header& header, Extended& extended) {
+Result<std::string> Reader::read_content(const Header& header) {
   if (header.size > kMaxExtendedBytes) {
     return fail(
         Status(StatusCode::kTooLarge, fmt::format("an extended header has {} bytes; accepted: {}",
@@ -136,14 +136,54 @@ Result<void> Reader::read_extended(const Header& header, Extended& extended) {
       bytes_.read_at(content, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
   if (!got) return fail(got.error());
   if (*got != text.size()) return cut_short(end);
-  if (header.type == kGnuLongName) {
-    extended.gnu_name = text.substr(0, text.find('\0'));
-  } else if (header.type != kGnuLongLink) {
-    auto attributes = parse_records(text);
-    if (!attributes) return fail(Status(attributes.error()).at(position_));
+  return text;
+}
+
+Result<PaxAttributes> Reader::read_attributes(const Header& header) {
+  const auto text = read_content(header);
+  if (!text) return fail(text.error());
+  auto attributes = parse_records(*text);
+  if (!attributes) return fail(Status(attributes.error()).at(position_));
+  return attributes;
+}
+
+Result<void> Reader::read_extended(const Header& header, Extended& extended) {
+  if (header.type == kPaxNext) {
+    auto attributes = read_attributes(header);
+    if (!attributes) return fail(attributes.error());
     extended.attributes = std::move(*attributes);
+  } else {
+    const auto text = read_content(header);
+    if (!text) return fail(text.error());
+    if (header.type == kGnuLongName) extended.gnu_name = text->substr(0, text->find('\0'));
   }
-  position_ = end;
+  extended.any = true;
+  position_ += kBlockBytes + *padded(header.size);
+  return {};
+}
+
+// Of a size of all members GNU tar makes another archive than bsdtar and Python.
+Result<void> Reader::read_global(const Header& header) {
+  const auto attributes = read_attributes(header);
+  if (!attributes) return fail(attributes.error());
+  if (attributes->size) {
+    return fail(Status(StatusCode::kUnsupported,
+                       "a global pax header states a size, which is that of all members after it; "
+                       "accepted: sizes in the members' own headers")
+                    .at(position_));
+  }
+  PaxAttributes all = global_ ? *global_ : PaxAttributes();
+  all.update(*attributes);
+  const auto bytes_of = [](const auto& text) { return text ? text->size() : 0; };
+  if (bytes_of(all.path) + bytes_of(all.user_name) + bytes_of(all.group_name) >
+      kMaxGlobalNamesBytes) {
+    return fail(
+        Status(StatusCode::kTooLarge,
+               fmt::format("global pax headers give all members names of more than {} bytes",
+                           kMaxGlobalNamesBytes))
+            .at(position_));
+  }
+  global_ = std::make_shared<const PaxAttributes>(std::move(all));
   return {};
 }
 
@@ -158,16 +198,24 @@ Result<void> Reader::pass_sparse_blocks() {
   return {};
 }
 
+void Reader::apply(const Extended& extended, Header& header) {
+  PaxAttributes all = global_ ? *global_ : PaxAttributes();
+  if (extended.gnu_name) all.path = extended.gnu_name;
+  all.update(extended.attributes);
+  if (all.path) header.name = *all.path;
+  if (all.size) header.size = *all.size;
+  if (all.mtime_s) header.mtime_s = *all.mtime_s;
+  if (all.user) header.user = *all.user;
+  if (all.group) header.group = *all.group;
+  if (all.user_name) header.user_name = *all.user_name;
+  if (all.group_name) header.group_name = *all.group_name;
+  current_.sparse = current_.sparse || all.sparse;
+}
+
 Result<void> Reader::finish(Header header, const Extended& extended) {
-  const PaxAttributes& attributes = extended.attributes;
-  if (extended.gnu_name) header.name = *extended.gnu_name;
-  if (attributes.path) header.name = *attributes.path;
-  if (attributes.size) header.size = *attributes.size;
-  if (attributes.mtime_s) header.mtime_s = *attributes.mtime_s;
-  if (attributes.user) header.user = *attributes.user;
-  if (attributes.group) header.group = *attributes.group;
-  if (attributes.user_name) header.user_name = *attributes.user_name;
-  if (attributes.group_name) header.group_name = *attributes.group_name;
+  current_.sparse = header.type == kGnuSparse;
+  current_.global = global_;
+  if (header.type != kPaxGlobal) apply(extended, header);
   if (header.name.size() + header.user_name.size() + header.group_name.size() > kMaxNamesBytes) {
     return fail(Status(StatusCode::kTooLarge,
                        fmt::format("a member's names have more than {} bytes", kMaxNamesBytes))
@@ -176,7 +224,6 @@ Result<void> Reader::finish(Header header, const Extended& extended) {
   // A folder, as archives older than ustar have it.
   if (header.type == kRegularV7 && header.name.ends_with('/')) header.type = kDirectory;
   if (!has_content(header.type)) header.size = 0;
-  current_.sparse = header.type == kGnuSparse || attributes.sparse;
   current_.content = position_ + kBlockBytes;
   const bool more_sparse_blocks = header.more_sparse_blocks;
   current_.header = std::move(header);
@@ -209,6 +256,15 @@ Result<std::optional<Member>> Reader::next() {
       case kGnuLongLink:
         if (auto read = read_extended(*header, extended); !read) return fail(read.error());
         continue;
+      case kPaxGlobal:
+        if (extended.any) {
+          return fail(Status(StatusCode::kUnsupported,
+                             "a global pax header lies between a member and its extended header; "
+                             "accepted: global headers before those")
+                          .at(position_));
+        }
+        if (auto read = read_global(*header); !read) return fail(read.error());
+        break;
       default:
         break;
     }

@@ -6,6 +6,7 @@
 #include <dataset/tar/header.hpp>
 #include <dataset/tar/pax.hpp>
 #include <framewire/status.hpp>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,8 +16,12 @@ namespace framewire::dataset::tar {
 
 /// One member, and where it lies in its archive.
 struct Member {
-  Header header;              ///< pax attributes and GNU long names applied; size as stored
-  bool sparse = false;        ///< its content lacks holes, in any of GNU's formats
+  /// Its own pax attributes and GNU long names applied, and where they are silent the global ones;
+  /// size as stored.
+  Header header;
+  bool sparse = false;  ///< its content lacks holes, in any of GNU's formats
+  /// What global pax headers before it say; null where there are none.
+  std::shared_ptr<const PaxAttributes> global;
   std::uint64_t begin = 0;    ///< offset of its first header block, those of pax and GNU included
   std::uint64_t content = 0;  ///< offset of its content
   std::uint64_t end = 0;      ///< offset of what follows its padding
@@ -24,24 +29,31 @@ struct Member {
 };
 
 /// Reads headers in pieces of up to 64 KB and passes over contents. Follows nothing that an archive
-/// says: names are bytes. Memory: the piece, and one extended header of at most kMaxExtendedBytes.
+/// says: names are bytes. Memory: the piece, one extended header of at most kMaxExtendedBytes, and
+/// what global pax headers say.
 class Reader {
  public:
   /// Bound on a pax header or a GNU long name: GNU tar's own names end at some hundred KB.
   static constexpr std::uint64_t kMaxExtendedBytes = 1 << 20;
   /// Bound on a member's names together: what is read can be written, and read again.
   static constexpr std::uint64_t kMaxNamesBytes = kMaxExtendedBytes / 2;
+  /// Bound on the names that global pax headers give to all members: each member has a copy.
+  static constexpr std::uint64_t kMaxGlobalNamesBytes = 4096;
 
   /// @param bytes  lives as long as this
   /// @param total  how many bytes there are
   Reader(BytesAt& bytes, std::uint64_t total) : bytes_(bytes), total_(total) {}
 
-  /// The next member. A pax header of all members to come is a member of its own.
+  /// The next member. A global pax header is a member of its own, and applies to all members after
+  /// it: what it says wins over ustar's fields, and a member's own extended headers win over it
+  /// (POSIX.1-2017, pax, "pax Header Block"). Later global headers replace single values.
   ///
   /// An archive ends with a block of zeros that is followed by another, or by nothing. After an
   /// error there is no further member: damaged().begin says where the readable part ends.
   /// @return nothing at the end; invalid_input for what is no archive, or is cut short, with the
-  ///         offset; io_error
+  ///         offset; unsupported for compressed archives, and for a global pax header that states a
+  ///         size, or lies between a member and its own; too_large for headers beyond the bounds;
+  ///         io_error
   [[nodiscard]] Result<std::optional<Member>> next();
 
   /// No further member is read: the one that came last is not wanted. It is damaged() then.
@@ -59,11 +71,16 @@ class Reader {
   struct Extended {
     PaxAttributes attributes;
     std::optional<std::string> gnu_name;
+    bool any = false;  ///< there was one
   };
   [[nodiscard]] Result<bool> at_end();
   [[nodiscard]] Result<TarBlock> block_at(std::uint64_t offset);
   [[nodiscard]] Result<Header> header_at(std::uint64_t offset);
+  [[nodiscard]] Result<std::string> read_content(const Header& header);
+  [[nodiscard]] Result<PaxAttributes> read_attributes(const Header& header);
   [[nodiscard]] Result<void> read_extended(const Header& header, Extended& extended);
+  [[nodiscard]] Result<void> read_global(const Header& header);
+  void apply(const Extended& extended, Header& header);
   [[nodiscard]] Result<void> finish(Header header, const Extended& extended);
   [[nodiscard]] Result<void> pass_sparse_blocks();
   [[nodiscard]] Result<void> fill(std::uint64_t offset);
@@ -73,6 +90,7 @@ class Reader {
   const std::uint64_t total_;
   std::uint64_t position_ = 0;  ///< of the next block to be read as a header
   Member current_;
+  std::shared_ptr<const PaxAttributes> global_;  ///< of all global pax headers so far
   std::vector<std::uint8_t> piece_;
   std::uint64_t piece_offset_ = 0;
   bool ended_ = false;

@@ -138,6 +138,22 @@ TEST_F(ObjectPack, PicturesAndTheirTextsBecomeShards) {
   ASSERT_TRUE(pack().refused);
 }
 
+TEST_F(ObjectPack, FailuresBehindTheLastSampleGoToItsManifest) {
+  ASSERT_EQ(pack().summary.ok, 40u);
+  const Objects before = shards();
+  store_->set("in/98.jpg", to_bytes("no picture"));
+  store_->set("in/99.jpg", to_bytes(""));
+  options_.resume = true;
+  EXPECT_EQ(pack().summary.failed, 2u);
+  EXPECT_EQ(report().failed, 2u);
+  EXPECT_EQ(report().ok, 40u);
+  EXPECT_EQ(shards(), before);
+  EXPECT_EQ(pack().totals.unchanged, 42u);
+  options_.retry_failed = true;
+  EXPECT_EQ(pack().summary.failed, 2u);
+  EXPECT_EQ(report().failed, 2u);
+}
+
 TEST_F(ObjectPack, WhateverDiesWheneverResumedItIsAsIfNothingHad) {
   ASSERT_EQ(pack().summary.ok, 40u);
   const Objects expected = shards();

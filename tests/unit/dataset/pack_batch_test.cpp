@@ -6,11 +6,13 @@
 #include <batch/runner.hpp>
 #include <chrono>
 #include <dataset/pack_batch.hpp>
+#include <dataset/report.hpp>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
 #include <new>
+#include <set>
 #include <tests/support/archive.hpp>
 #include <thread>
 
@@ -80,6 +82,21 @@ class PackRun : public ::testing::Test {
       EXPECT_FALSE(all.error);
       for (std::string& name : all.names()) names.push_back(std::move(name));
     }
+  }
+  /// Names of the failures in the manifests that count, with as many as their last lines say.
+  [[nodiscard]] std::vector<std::string> failures() const {
+    std::vector<std::string> names;
+    ReportOptions reading;
+    reading.outputs = reading.manifests = (folder_ / "out").string();
+    reading.on_failed = [&](const FailedRow& row) {
+      names.push_back(fs::path(row.input).filename().string());
+    };
+    const auto report = make_report(reading);
+    EXPECT_TRUE(report);
+    if (!report) return names;
+    EXPECT_EQ(report->failed, names.size());
+    std::ranges::sort(names);
+    return names;
   }
   [[nodiscard]] std::vector<std::string> files_out() const {
     std::vector<std::string> names;
@@ -191,6 +208,61 @@ TEST_F(PackRun, StoppedWhileItWaitsItEndsAndResumes) {
   EXPECT_EQ(run().ok, 200u - before);
   EXPECT_EQ(totals_.unchanged, before);
   EXPECT_EQ(packed(), names_up_to(200));
+}
+
+TEST_F(PackRun, FailuresBehindTheLastSampleHaveTheirRows) {
+  make_pictures(10, 3000);
+  std::set<int> bad = {8, 9};
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg,
+                      const ResizeOptions& options) -> Result<Resized> {
+    if (bad.contains(number_of(jpeg))) return fail(StatusCode::kInvalidInput, "is bad");
+    return the_same(jpeg, options);
+  };
+  EXPECT_EQ(run().failed, 2u);
+  EXPECT_EQ(failures(), (std::vector<std::string>{"0008.jpg", "0009.jpg"}));
+
+  make_pictures(13, 3000);
+  bad = {8, 9, 10, 12};
+  options_.resume = true;
+  const auto shard = fs::last_write_time(folder_ / "out/0000.tar");
+  fs::permissions(folder_ / "out/0000.tar.jsonl", fs::perms(0640));
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    return number_of(jpeg) == 11 ? Result<Resized>(fail(StatusCode::kInvalidInput, "is bad, too"))
+           : bad.contains(number_of(jpeg))
+               ? Result<Resized>(fail(StatusCode::kInvalidInput, "is bad"))
+               : the_same(jpeg, options);
+  };
+  EXPECT_EQ(run().failed, 3u) << "nothing new is good";
+  const std::vector<std::string> five = {"0008.jpg", "0009.jpg", "0010.jpg", "0011.jpg",
+                                         "0012.jpg"};
+  EXPECT_EQ(failures(), five);
+  EXPECT_EQ(files_out(), (std::vector<std::string>{"0000.tar", "0000.tar.jsonl"}));
+  EXPECT_EQ(fs::last_write_time(folder_ / "out/0000.tar"), shard);
+  EXPECT_EQ(fs::status(folder_ / "out/0000.tar.jsonl").permissions(), fs::perms(0640));
+  EXPECT_EQ(run().failed, 0u) << "what has failed is not tried again";
+
+  options_.retry_failed = true;
+  EXPECT_EQ(run().failed, 5u);
+  EXPECT_EQ(failures(), five) << "once each, however often they are tried";
+  bad = {9};
+  EXPECT_EQ(run().failed, 2u);
+  EXPECT_EQ(packed().size(), 11u);
+  EXPECT_EQ(files_out().size(), 4u);
+}
+
+TEST_F(PackRun, WhereAllFailTheRowsHaveAShardWithoutSamples) {
+  make_pictures(3, 3000);
+  hooks_.resize = [](std::span<const std::uint8_t>, const ResizeOptions&) -> Result<Resized> {
+    return fail(StatusCode::kInvalidInput, "is bad");
+  };
+  EXPECT_EQ(run().failed, 3u);
+  EXPECT_EQ(failures(), names_up_to(3));
+  EXPECT_EQ(files_out(), (std::vector<std::string>{"0000.tar", "0000.tar.jsonl"}));
+  EXPECT_THAT(packed(), ::testing::IsEmpty());
+  hooks_.resize = the_same;
+  options_.resume = options_.retry_failed = true;
+  EXPECT_EQ(run().ok, 3u);
+  EXPECT_EQ(packed(), names_up_to(3));
 }
 
 TEST_F(PackRun, TheFirstFailureEndsItWhereThatIsAskedFor) {

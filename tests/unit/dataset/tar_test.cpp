@@ -55,6 +55,61 @@ TEST(TarReader, PaxAttributesReplaceFields) {
   EXPECT_EQ(all.members[2].header.user, 4294967296u);
 }
 
+// As GNU tar and Python's tarfile read them; bsdtar passes global headers over.
+TEST(TarReader, OwnPaxAttributesWinOverGlobalOnesAndThoseOverFields) {
+  Archive archive;
+  archive.pax("mtime", "2000", 'g').pax("uname", "everybody", 'g').file("a", "");
+  archive.pax("mtime", "3000").file("b", "").pax("uname", "").file("c", "");
+  archive.pax("mtime", "2500.5", 'g').file("d", "").end();
+  const Walk all = walk(archive.bytes);
+  ASSERT_FALSE(all.error) << all.error->to_string();
+  ASSERT_THAT(all.names(), ElementsAre("PaxHeader", "PaxHeader", "a", "b", "c", "PaxHeader", "d"));
+  const auto mtime = [&](std::size_t i) { return all.members[i].header.mtime_s; };
+  const auto user = [&](std::size_t i) { return all.members[i].header.user_name; };
+  EXPECT_EQ(mtime(2), 2000);
+  EXPECT_EQ(user(2), "everybody");
+  EXPECT_EQ(mtime(3), 3000);
+  EXPECT_EQ(user(3), "everybody");
+  EXPECT_EQ(mtime(4), 2000) << "one member's attributes end with it";
+  EXPECT_EQ(user(4), "");
+  EXPECT_EQ(mtime(6), 2500) << "a later global header replaces what it says";
+  EXPECT_EQ(user(6), "everybody");
+}
+
+TEST(TarReader, NamesOfGlobalHeadersGiveWayToOwnOnes) {
+  Archive archive;
+  archive.pax("path", "global", 'g').file("field", "").file("././@LongLink", "long", 'L');
+  archive.file("field", "").pax("path", "own").file("field", "").end();
+  const Walk all = walk(archive.bytes);
+  ASSERT_FALSE(all.error) << all.error->to_string();
+  EXPECT_THAT(all.names(), ElementsAre("PaxHeader", "global", "long", "own"));
+}
+
+TEST(TarAttack, GlobalHeadersThatNoTwoProgramsReadAlikeAreRefused) {
+  Archive size;
+  size.file("a", "1").pax("size", "600", 'g').file("b", "2").end();
+  const Walk all = walk(size.bytes);
+  ASSERT_TRUE(all.error);
+  EXPECT_EQ(all.error->code(), StatusCode::kUnsupported);
+  EXPECT_EQ(all.error->offset(), 1024u);
+  EXPECT_THAT(all.names(), ElementsAre("a"));
+  Archive between;
+  between.pax("path", "a").pax("mtime", "5", 'g').file("b", "").end();
+  ASSERT_TRUE(walk(between.bytes).error);
+  EXPECT_EQ(walk(between.bytes).error->code(), StatusCode::kUnsupported);
+  Archive large;
+  large.header("g", 'g', "00100000001").end();
+  ASSERT_TRUE(walk(large.bytes).error);
+  EXPECT_EQ(walk(large.bytes).error->code(), StatusCode::kTooLarge);
+  Archive names;
+  names.pax("path", std::string(3000, 'n'), 'g').pax("uname", std::string(3000, 'n'), 'g').end();
+  ASSERT_TRUE(walk(names.bytes).error) << "each member would have a copy";
+  EXPECT_EQ(walk(names.bytes).error->code(), StatusCode::kTooLarge);
+  Archive wrong;
+  wrong.file("g", "7 a=b\n", 'g').file("a", "").end();
+  EXPECT_TRUE(walk(wrong.bytes).error);
+}
+
 TEST(TarReader, NumbersMayBeInBase256) {
   Archive archive;
   std::string size(12, '\0');
@@ -232,6 +287,33 @@ TEST(TarWriter, WhatIsWrittenIsReadBack) {
   }
   EXPECT_EQ(tar::encode_header(headers[0]).size(), 512u);
   EXPECT_EQ(tar::encode_header(headers[1]).size(), 512u) << "ustar has a prefix";
+}
+
+// What is written below a global header of its archive is read back as it was.
+TEST(TarWriter, WhatAGlobalHeaderSaysOtherwiseGoesToPax) {
+  tar::PaxAttributes global;
+  global.path = "everything";
+  global.mtime_s = 2000;
+  global.user = 8;
+  global.user_name = "everybody";
+  tar::Header header;
+  header.name = "a.jpg";
+  header.mtime_s = 3000;
+  header.user = 8;
+  Archive archive;
+  archive.pax("path", "everything", 'g').pax("mtime", "2000", 'g').pax("uid", "8", 'g');
+  archive.pax("uname", "everybody", 'g');
+  const auto written = tar::encode_header(header, &global);
+  archive.bytes.insert(archive.bytes.end(), written.begin(), written.end());
+  const Walk all = walk(archive.end().bytes);
+  ASSERT_FALSE(all.error) << all.error->to_string();
+  ASSERT_EQ(all.members.size(), 5u);
+  EXPECT_EQ(all.members[4].header.name, "a.jpg");
+  EXPECT_EQ(all.members[4].header.mtime_s, 3000);
+  EXPECT_EQ(all.members[4].header.user_name, "");
+  EXPECT_THAT(std::string(written.begin(), written.end()), ::testing::Not(HasSubstr("uid=")));
+  global = {};
+  EXPECT_EQ(tar::encode_header(header, &global).size(), 512u);
 }
 
 TEST(TarWriter, LargeSizesGoToPax) {

@@ -109,6 +109,16 @@ TEST_F(Unpack, PicturesAreInputsAndSidecarsAreWritten) {
   EXPECT_EQ(written_, 0u);
 }
 
+TEST_F(Unpack, AShardThatIsCutSaysSoAndWhere) {
+  Archive archive;
+  archive.file("1.jpg", "one").header("2.jpg", '0', "00000002000").content("short");
+  list({write("a.tar", archive)});
+  EXPECT_EQ(inputs_, (Files{{"1.jpg", "one"}}));
+  ASSERT_EQ(faults_.size(), 1u);
+  EXPECT_THAT(faults_[0], ::testing::HasSubstr("a.tar: 2.jpg: the archive is cut short"));
+  EXPECT_THAT(faults_[0], ::testing::HasSubstr("(at byte 1024)"));
+}
+
 TEST_F(Unpack, NothingIsWrittenOverAShard) {
   sink_.prefix = "s3://bucket/in/";
   const auto store = std::make_shared<store::test::FakeStore>();
