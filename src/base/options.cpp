@@ -51,10 +51,13 @@ struct SpecList {
   }
 };
 
-// Any value that the grammar cannot say is out of range, also when set from code.
+// Any value that the grammar cannot say is out of range, also when set from code. Every request is
+// looked at, and most options are as they were.
 Result<void> check_ranges(const ResizeOptions& options) {
+  static const ResizeOptions defaults;
   ResizeOptions scratch;
   for (const OptionRow& row : options::table()) {
+    if (row.same(options, defaults)) continue;
     const std::string value = row.print(options);
     if (value.empty() || row.parse(scratch, value)) continue;
     return refused(row.name,
@@ -101,8 +104,8 @@ std::string to_string(const ResizeOptions& options) {
   const ResizeOptions defaults;
   std::string text;
   for (const OptionRow& row : options::table()) {
+    if (row.same(options, defaults)) continue;
     const std::string value = row.print(options);
-    if (value == row.print(defaults)) continue;
     if (!text.empty()) text += ' ';
     text += fmt::format("{}={}", row.name, value);
   }

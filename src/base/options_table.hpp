@@ -23,6 +23,8 @@ struct OptionRow {
   bool (*parse)(ResizeOptions&, std::string_view);
   /// The text that parse() reads back; "" where the option is unset.
   std::string (*print)(const ResizeOptions&);
+  /// Whether print() says the same of both.
+  bool (*same)(const ResizeOptions&, const ResizeOptions&);
 };
 
 /// Every row, in the order in which to show them. Static storage.

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/running_hash.hpp>
+#include <base/stream_copy.hpp>
+#include <base/xxh3.hpp>
 #include <batch/input_error.hpp>
 #include <batch/input_reader.hpp>
 #include <batch/read_buffer.hpp>
+#include <utility>
 
 namespace framewire::batch {
 
@@ -37,6 +41,33 @@ Result<bool> InputReader::fill(std::span<std::uint8_t> into) {
   return ended;
 }
 
+// By pieces that stay in this core's caches between the system's copy, the hash and ours.
+Result<bool> InputReader::fill_room(std::span<std::uint8_t> room) {
+  constexpr std::size_t kPiece = 128u << 10;
+  thread_local std::vector<std::uint8_t> piece(kPiece);
+  base::RunningHash hash;
+  std::size_t held = head_bytes_;
+  std::ranges::copy(std::span(head_).first(head_bytes_), piece.begin());
+  std::size_t done = 0;
+  bool ended = false;
+  while (!ended && done < room.size()) {
+    const std::size_t most = std::min(kPiece, room.size() - done);
+    while (!ended && held < most) {
+      const auto got = read_some(std::span(piece).subspan(held, most - held));
+      if (!got) return fail(got.error());
+      held += *got;
+      ended = *got == 0;
+      filled_ = done + held;
+      if (filled_ > limit_) return fail(over_limit(label_, filled_, limit_));
+    }
+    if (hashed_) hash.add({piece.data(), held});
+    base::stream_copy(room.data() + done, piece.data(), held);
+    done += std::exchange(held, 0);
+  }
+  if (hashed_) hash_ = hash.value();
+  return ended;
+}
+
 Result<std::span<const std::uint8_t>> InputReader::read(std::span<std::uint8_t> room,
                                                         std::vector<std::uint8_t>& buffer) {
   const std::uint64_t expected = input_.facts().bytes.value_or(0);
@@ -44,8 +75,7 @@ Result<std::span<const std::uint8_t>> InputReader::read(std::span<std::uint8_t> 
   const std::span<const std::uint8_t> head = std::span(head_).first(head_bytes_);
   filled_ = head_bytes_;
   if (std::max<std::uint64_t>(expected, head_bytes_) < room.size()) {
-    std::ranges::copy(head, room.begin());
-    const auto ended = fill(room);
+    const auto ended = fill_room(room);
     if (!ended) return fail(ended.error());
     if (*ended) return room.first(filled_);
     // There is more than was expected, or than anybody knew.
@@ -58,7 +88,10 @@ Result<std::span<const std::uint8_t>> InputReader::read(std::span<std::uint8_t> 
   for (;;) {
     const auto ended = fill(buffer);
     if (!ended) return fail(ended.error());
-    if (*ended) return std::span(buffer).first(filled_);
+    if (*ended) {
+      if (hashed_) hash_ = XXH3_64bits(buffer.data(), filled_);
+      return std::span(buffer).first(filled_);
+    }
     buffer.resize(next_buffer_bytes(filled_));
   }
 }

@@ -1,4 +1,3 @@
-#include <base/xxh3.hpp>
 #include <batch/caught.hpp>
 #include <batch/input_error.hpp>
 #include <batch/input_reader.hpp>
@@ -61,7 +60,8 @@ void OneInput::open_and_read(std::span<std::uint8_t> room) {
 
 // @return whether there is something to resize; if not, the row says why
 bool OneInput::read_jpeg(OpenInput& open, std::span<std::uint8_t> room) {
-  InputReader reader(open, input_.label, context_.settings->options.limits.max_input_bytes);
+  InputReader reader(open, input_.label, context_.settings->options.limits.max_input_bytes,
+                     context_.hashed);
   const auto failed = [this](const Status& status) {
     fail_with(about_label(status, input_.label));
     return false;
@@ -76,7 +76,7 @@ bool OneInput::read_jpeg(OpenInput& open, std::span<std::uint8_t> room) {
   if (!bytes) return failed(bytes.error());
   bytes_ = *bytes;
   row_.bytes_in = bytes_.size();
-  if (context_.hashed) row_.hash = XXH3_64bits(bytes_.data(), bytes_.size());
+  row_.hash = reader.hash();
   return true;
 }
 

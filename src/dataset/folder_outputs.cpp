@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <base/running_hash.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/file_place.hpp>
 #include <batch/names.hpp>
@@ -13,7 +14,6 @@
 #include <ctime>
 #include <dataset/folder_outputs.hpp>
 #include <dataset/output_root.hpp>
-#include <dataset/running_hash.hpp>
 #include <dataset/tar/header.hpp>
 #include <filesystem>
 #include <limits>
@@ -34,7 +34,7 @@ FileTime modified(const struct stat& facts) {
 /// How far an output has come: to go back to.
 struct OutputMark {
   std::uint64_t position = 0;
-  RunningHash hash;
+  base::RunningHash hash;
 };
 
 class FolderOutput final : public ShardOutput {
@@ -83,7 +83,7 @@ class FolderOutput final : public ShardOutput {
   std::uint64_t written_ = 0;  ///< offset of the piece in the file
   OutputMark mark_;            ///< where the sample begins
   std::string rows_;
-  RunningHash hash_;
+  base::RunningHash hash_;
 };
 
 tl::unexpected<batch::WriteError> failed(const std::string& path, std::string_view doing,

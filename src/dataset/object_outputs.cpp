@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/running_hash.hpp>
 #include <batch/names.hpp>
 #include <dataset/object_outputs.hpp>
 #include <dataset/record_reader.hpp>
-#include <dataset/running_hash.hpp>
 #include <dataset/tar/header.hpp>
 #include <thread>
 #include <unordered_map>
@@ -302,8 +302,8 @@ class ObjectOutput final : public ShardOutput {
   bool partly_sent_ = false;           ///< the sample's beginning is not in pending_ any more
   std::uint64_t bytes_ = 0;
   std::uint64_t position_ = 0;  ///< where the sample begins
-  RunningHash hash_;
-  RunningHash mark_;
+  base::RunningHash hash_;
+  base::RunningHash mark_;
   Found known_;
   bool looked_ = false;
   bool just_made_ = false;              ///< an output without its manifest appeared meanwhile

@@ -1,10 +1,10 @@
 // One packed shard and its manifest on their way: both whole, or neither.
 #pragma once
 
+#include <base/running_hash.hpp>
 #include <cstdint>
 #include <dataset/late_failures.hpp>
 #include <dataset/pack_listing.hpp>
-#include <dataset/running_hash.hpp>
 #include <dataset/shard_record.hpp>
 #include <dataset/tar/header.hpp>
 #include <framewire/batch/sink.hpp>
@@ -66,7 +66,7 @@ class PackOutput {
   std::vector<std::uint8_t> piece_;
   std::uint64_t written_ = 0;  ///< without the piece
   std::string rows_;
-  RunningHash hash_;
+  base::RunningHash hash_;
 };
 
 /// Where packed shards and their manifests go. One thread, but for label().

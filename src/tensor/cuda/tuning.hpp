@@ -11,9 +11,9 @@ namespace framewire::tensor::cuda {
 inline constexpr int kAcrossThreads = 128;
 /// Rows that such a block filters together, so that it reads each weight once for them.
 inline constexpr int kAcrossRows = 4;
-/// Pixels of a row that such a block has room for: with kAcrossRows rows they take 32 KiB of shared
-/// memory.
-inline constexpr int kAcrossPixels = 2048;
+/// Pixels of a row that such a block has room for: with kAcrossRows rows they take 16 KiB of shared
+/// memory, so that a multiprocessor holds 14 blocks.
+inline constexpr int kAcrossPixels = 1024;
 /// Source pixels of a row that such a block may need, since whole groups of pixels are made
 /// (pixel_group.hpp). This bounds the kernel's support.
 inline constexpr int kAcrossSpan = kAcrossPixels - 2 * 8;

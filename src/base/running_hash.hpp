@@ -7,7 +7,7 @@
 #include <new>
 #include <span>
 
-namespace framewire::dataset {
+namespace framewire::base {
 
 /// The hash of all bytes so far. Its constructor throws std::bad_alloc, as what allocates.
 class RunningHash {
@@ -31,4 +31,4 @@ class RunningHash {
   std::unique_ptr<XXH3_state_t, Free> state_{make()};
 };
 
-}  // namespace framewire::dataset
+}  // namespace framewire::base
