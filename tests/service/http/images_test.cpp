@@ -288,6 +288,18 @@ TEST(HttpImages, SignaturesGoBeforeAllElse) {
   EXPECT_EQ(images.origin.connections(), 0);
 }
 
+TEST(HttpImages, ErrorsNameTheOptionOnce) {
+  const ImageServer images(scripted::answering([](const std::string&) { return ""; }));
+  const auto told = [&](const std::string& options) {
+    const auto answer = images.ask("/unsafe/" + options + "/plain/http://images.test/a.jpg");
+    return answer ? answer->body : "nothing";
+  };
+  EXPECT_EQ(told("w:x"), "width: found 'x'; accepted: a whole number from 0 to 1000000\n");
+  EXPECT_EQ(told("w:1000001"), "width: found 1000001; accepted: 0 to 1000000\n");
+  EXPECT_EQ(told("f:png"), "format: this service writes jpeg alone, not png\n");
+  EXPECT_EQ(told("wdith:1"), "wdith: there is no such option\n");
+}
+
 TEST(HttpImages, NamesFilesSafely) {
   const std::string jpeg = text_of(make_jpeg(40, 30));
   const ImageServer images(
