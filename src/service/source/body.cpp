@@ -106,4 +106,20 @@ tl::expected<KeptBytes, FetchErrorKind> Body::take() noexcept {
   return result;
 }
 
+Body::Fault unpack(store::s3::Gunzip& gunzip, std::span<const std::uint8_t> packed,
+                   Body& body) noexcept try {
+  gunzip.give(packed);
+  while (true) {
+    const auto piece = gunzip.next();
+    if (!piece) {
+      return piece.error().code() == StatusCode::kBusy ? FetchErrorKind::kBusy
+                                                       : FetchErrorKind::kBadAnswer;
+    }
+    if (piece->empty()) return std::nullopt;
+    if (const auto fault = body.append(*piece)) return fault;
+  }
+} catch (const std::bad_alloc&) {
+  return FetchErrorKind::kBusy;
+}
+
 }  // namespace framewire::service::source

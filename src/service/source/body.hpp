@@ -9,6 +9,7 @@
 #include <service/source/settings.hpp>
 #include <service/source/sources.hpp>
 #include <span>
+#include <store/s3/gunzip.hpp>
 #include <vector>
 
 namespace framewire::service::source {
@@ -72,5 +73,10 @@ class Body {
   KeptBytes memory_;
   std::vector<std::vector<std::uint8_t>> pieces_;
 };
+
+/// Appends what a piece of a compressed body holds.
+/// @return as Body::append(), and bad_answer where that is no gzip
+[[nodiscard]] Body::Fault unpack(store::s3::Gunzip& gunzip, std::span<const std::uint8_t> packed,
+                                 Body& body) noexcept;
 
 }  // namespace framewire::service::source

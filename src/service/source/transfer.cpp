@@ -210,7 +210,7 @@ bool OriginTransfer::body(std::span<const std::uint8_t> bytes) noexcept {
     discarded_ += bytes.size();
     return discarded_ <= kMaxDiscardedBytes;
   }
-  if (const Body::Fault fault = gunzip_ ? gunzip_->append(bytes, body_) : body_.append(bytes)) {
+  if (const Body::Fault fault = gunzip_ ? unpack(*gunzip_, bytes, body_) : body_.append(bytes)) {
     fault_ = fetch_error(*fault, "while the body came");
     return false;
   }
