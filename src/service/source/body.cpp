@@ -29,6 +29,7 @@ void Body::reset() noexcept {
 }
 
 Body::Fault Body::reserve(std::size_t bytes) noexcept {
+  if (may_hold_ && !may_hold_(reserved_ + bytes, filled_)) return FetchErrorKind::kBusy;
   if (!budget_.take(bytes)) return FetchErrorKind::kBusy;
   reserved_ += bytes;
   return std::nullopt;
@@ -61,6 +62,12 @@ Body::Fault Body::expect(std::uint64_t bytes) noexcept {
 }
 
 Body::Fault Body::append(std::span<const std::uint8_t> bytes) noexcept {
+  if (const Fault fault = add(bytes)) return fault;
+  if (may_hold_ && !may_hold_(reserved_, filled_)) return FetchErrorKind::kBusy;
+  return std::nullopt;
+}
+
+Body::Fault Body::add(std::span<const std::uint8_t> bytes) noexcept {
   if (expected_) {
     if (bytes.size() > *expected_ - filled_) return FetchErrorKind::kTooLarge;
     std::copy(bytes.begin(), bytes.end(), unfilled().begin());

@@ -55,7 +55,7 @@ class OriginalSink final : public store::BodySink {
       : cancelled_(std::make_shared<std::atomic<bool>>(false)),
         job_(std::move(job)),
         conditional_(conditional),
-        body_(allocate, budget, job_.max_bytes),
+        body_(allocate, budget, job_.max_bytes, job_.request.may_hold),
         on_stop_(std::in_place, job_.request.stop, Stop{cancelled_}) {}
 
   [[nodiscard]] const std::shared_ptr<std::atomic<bool>>& cancelled() const { return cancelled_; }

@@ -72,7 +72,7 @@ OriginTransfer::OriginTransfer(const SourceSettings& settings, const Network& ne
       request_(request),
       names_(curl_share_init()),
       easy_(curl_easy_init()),
-      body_(settings.allocate, budget, max_bytes) {
+      body_(settings.allocate, budget, max_bytes, request.may_hold) {
   if (names_ &&
       curl_share_setopt(names_.get(), CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) != CURLSHE_OK) {
     names_.reset();
