@@ -88,7 +88,7 @@ OWNED_HEADERS = [
     (r"seccomp\.h", {"service/workers"}),
     (r"uc[pst]/.*", {"transport/ucx"}),
     (r"curl/.*", {"service/source", "store"}),
-    (r"zlib\.h", {"service/source"}),
+    (r"zlib\.h", {"store"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg",
                                                "tensor/cuda", "transport/cuda", "bindings/python/cuda"}),
     (r"fmt/.*", None),

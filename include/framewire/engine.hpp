@@ -232,8 +232,10 @@ class FRAMEWIRE_API Engine {
   void submit(std::vector<std::uint8_t>&& jpeg, const ResizeOptions& options) = delete;
   /// Hands in several images at once, so that they can share a batch: no lane begins with the first
   /// of them alone. Waits for room for all of them, or, where they are more than half of
-  /// EngineOptions::queue, for a sixteenth of it at a time. Throws std::bad_alloc where memory ran
-  /// out: none was handed in then, though some may have been moved from.
+  /// EngineOptions::queue, for a sixteenth of it at a time; the engine takes memory for them as
+  /// they enter. Throws std::bad_alloc where memory ran out: none was handed in then, though some
+  /// may have been moved from. Where it runs out when the first sixteenth is in, each request that
+  /// there is no memory for is answered with busy, from this thread.
   void submit(std::span<EngineRequest> requests);
   /// Hands in as many of several images, from the first on, as there is room for: fewer than
   /// EngineOptions::queue may be unanswered. Never waits for room; takes a lock for some

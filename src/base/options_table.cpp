@@ -31,11 +31,11 @@ constexpr Text kSizeAccepted = "WxH, Wx, xH or W, sides 1 to 1000000";
 constexpr Text kCropAccepted =
     "WxH, Wx, xH or W, sides 1 to 1000000, or below 1 a part of the side";
 constexpr Text kGravityAccepted =
-    "no, so, ea, we, noea, nowe, soea, sowe or ce, alone or with an offset as noea:X:Y; or fp:X:Y "
-    "from 0 to 1";
+    "no, so, ea, we, noea, nowe, soea, sowe or ce, alone or with an offset as noea:X:Y from "
+    "-1000000 to 1000000; or fp:X:Y from 0 to 1";
 constexpr Text kFactorAccepted = "a number from 0.0001 to 100000";
 constexpr Text kFlagAccepted = "true or false";
-constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
+constexpr Text kBytesAccepted = "a number of bytes below 2^64, with k, M or G for powers of 1024";
 constexpr Text kBytesFromOneAccepted =
     "a number of bytes from 1, with k, M or G for powers of 1024";
 constexpr Text kPixelsAccepted = "a number of pixels from 1, with k, M or G for powers of 1000";

@@ -67,4 +67,7 @@ struct DeviceLanes {
 ///         device; invalid_input for an ordinal that does not exist; device_lost
 [[nodiscard]] Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options);
 
+/// Whether find_devices() would find them, as far as that is known before any is used.
+[[nodiscard]] Result<void> check_devices(const EngineOptions& options);
+
 }  // namespace framewire::engine

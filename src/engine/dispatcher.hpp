@@ -22,6 +22,7 @@
 #include <engine/work_flow.hpp>
 #include <functional>
 #include <future>
+#include <list>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -84,9 +85,14 @@ class Dispatcher {
       return devices.size() + host.size() + refused.size();
     }
   };
-  [[nodiscard]] WorkPtr make_work(EngineRequest& request);
-  /// All of submit() that can throw.
+  /// @param request  unchanged where this throws
+  /// @param entries  of completion queues; one is taken where the request has a queue, or made
+  [[nodiscard]] WorkPtr make_work(EngineRequest& request, std::list<Completion>& entries);
+  /// Adds one request to the routes. @param request, entries  as of make_work()
+  void route(EngineRequest& request, std::list<Completion>& entries, Routes& routes);
+  /// All of try_submit(), and of submit() of a small group, that can throw.
   [[nodiscard]] Routes route(std::span<EngineRequest> requests);
+  void refuse(EngineRequest& request, std::list<Completion>& entries) noexcept;
   /// Waits for room, counts the requests and hands them on.
   void admit_when_room(Routes routes);
   /// Hands on requests that are counted by now. Cannot fail: from here on each is answered.

@@ -5,22 +5,60 @@
 #include <utility>
 
 namespace framewire::engine {
+namespace {
+
+/// Requests of a part of a large group, where the engine's room does not say so.
+constexpr std::size_t kMinPart = 1;
+constexpr std::size_t kCallersPart = 16;
+
+}  // namespace
 
 /// A group that waited until all of it had room would enter an empty engine. So a large group
-/// enters in parts, each as soon as it has room. All parts are made before the first enters:
-/// requests that are in work cannot be taken back where memory runs out for a later one.
+/// enters in parts. Each is made when the one before it has entered, so that memory is taken for
+/// requests that have room and for one part more. Requests that are in work cannot be taken back
+/// where memory runs out for a later one, which is then answered with that. What such an answer
+/// takes, an entry of its completion queue, is there before the first part enters.
 void Dispatcher::submit(std::span<EngineRequest> requests) {
   const std::size_t capacity = flow_.admission().capacity();
-  if (requests.size() <= capacity / 2) return admit_when_room(route(requests));
-  const std::size_t most = std::max<std::size_t>(1, capacity / 16);
-  std::vector<Routes> parts;
-  parts.reserve((requests.size() + most - 1) / most);
-  while (!requests.empty()) {
+  const std::size_t most = on_callers_thread_ ? kCallersPart : std::max(kMinPart, capacity / 16);
+  if (requests.size() <= (on_callers_thread_ ? most : capacity / 2)) {
+    return admit_when_room(route(requests));
+  }
+  std::list<Completion> entries;
+  for (const EngineRequest& request : requests) {
+    if (request.completions != nullptr) entries.emplace_back();
+  }
+  Routes part;
+  for (bool first = true; !requests.empty(); first = false) {
     const std::size_t count = std::min(requests.size(), most);
-    parts.push_back(route(requests.first(count)));
+    for (EngineRequest& request : requests.first(count)) {
+      try {
+        route(request, entries, part);
+      } catch (const std::bad_alloc&) {
+        if (first) throw;
+        refuse(request, entries);
+      }
+    }
+    admit_when_room(std::exchange(part, {}));
     requests = requests.subspan(count);
   }
-  for (Routes& part : parts) admit_when_room(std::move(part));
+}
+
+/// Answers a request that memory ran out for. Takes none.
+void Dispatcher::refuse(EngineRequest& request, std::list<Completion>& entries) noexcept {
+  ++flow_.counters().failures;
+  Result<Resized> answer = fail(StatusCode::kBusy, kNoMemory);
+  if (request.completions != nullptr) {
+    std::list<Completion> entry;
+    entry.splice(entry.end(), entries, entries.begin());
+    entry.front() = {request.tag, std::move(answer)};
+    return std::exchange(request.completions, nullptr)->put(std::move(entry));
+  }
+  try {
+    std::exchange(request.done, nullptr)(std::move(answer));
+  } catch (...) {
+    // What a caller's function throws is dropped, as by Answers::add().
+  }
 }
 
 void Dispatcher::admit_when_room(Routes routes) {
@@ -42,12 +80,15 @@ std::size_t Dispatcher::try_submit(std::span<EngineRequest> requests,
   return count;
 }
 
-WorkPtr Dispatcher::make_work(EngineRequest& request) {
+WorkPtr Dispatcher::make_work(EngineRequest& request, std::list<Completion>& entries) {
   auto work = std::make_unique<Work>();
   work->bytes = request.jpeg;
   work->options = request.options;
   if (request.completions != nullptr) {
-    work->completion.emplace_back().tag = request.tag;
+    if (entries.empty()) entries.emplace_back();
+    // Nothing from here on throws.
+    work->completion.splice(work->completion.end(), entries, entries.begin());
+    work->completion.front().tag = request.tag;
     work->completions = std::move(request.completions);
   }
   work->done = std::move(request.done);
@@ -59,21 +100,26 @@ WorkPtr Dispatcher::make_work(EngineRequest& request) {
   return work;
 }
 
+void Dispatcher::route(EngineRequest& request, std::list<Completion>& entries, Routes& routes) {
+  const CodecKind asked = request.options.codec;
+  const bool automatic = asked == CodecKind::kAuto;
+  if (runs_on_host(asked) || (automatic && devices_.empty())) {
+    routes.host.push_back(make_work(request, entries));
+  } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
+    routes.devices.push_back(make_work(request, entries));
+  } else {
+    std::string reason =
+        fmt::format("this engine has no {}; one made for it would", to_string(asked));
+    WorkPtr work = make_work(request, entries);
+    work->reason = std::move(reason);
+    routes.refused.push_back(std::move(work));
+  }
+}
+
 Dispatcher::Routes Dispatcher::route(std::span<EngineRequest> requests) {
   Routes routes;
-  for (EngineRequest& request : requests) {
-    WorkPtr work = make_work(request);
-    const CodecKind asked = work->options.codec;
-    const bool automatic = asked == CodecKind::kAuto;
-    if (runs_on_host(asked) || (automatic && devices_.empty())) {
-      routes.host.push_back(std::move(work));
-    } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
-      routes.devices.push_back(std::move(work));
-    } else {
-      work->reason = fmt::format("this engine has no {}; one made for it would", to_string(asked));
-      routes.refused.push_back(std::move(work));
-    }
-  }
+  std::list<Completion> entries;
+  for (EngineRequest& request : requests) route(request, entries, routes);
   return routes;
 }
 

@@ -15,10 +15,13 @@ tl::unexpected<Status> no_cuda() {
 
 namespace engine {
 
-Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& /*options*/) {
+Result<void> check_devices(const EngineOptions& /*options*/) {
   return fail(Status(StatusCode::kUnsupported,
                      "this build has no GPU codec; it has auto, turbo and reference")
                   .about("codec"));
+}
+Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options) {
+  return fail(check_devices(options).error());
 }
 
 Result<void> check_for_cuda(const jpeg::JpegFile& /*file*/, const plan::Plan& /*plan*/,

@@ -21,7 +21,8 @@ struct ObjectHead {
   std::string etag;                    ///< with its quotes
   std::string last_modified;
   std::string content_type;
-  std::string content_encoding;  ///< "gzip" is unpacked; the sink is to refuse any other
+  /// What was stored compressed is sent so, whatever is asked for: the sink unpacks or refuses it.
+  std::string content_encoding;
   std::string cache_control;
   std::string expires;
 };
@@ -34,8 +35,8 @@ class BodySink {
   BodySink& operator=(const BodySink&) = delete;
   virtual ~BodySink() = default;
 
-  /// The object follows, from its first byte. Called again where an attempt failed and another
-  /// begins: what came before is void.
+  /// The object follows, from its first byte, as it is stored. Called again where an attempt failed
+  /// and another begins: what came before is void.
   [[nodiscard]] virtual Result<void> begin(const ObjectHead& head) = 0;
   [[nodiscard]] virtual Result<void> append(std::span<const std::uint8_t> bytes) = 0;
 };

@@ -125,9 +125,37 @@ TEST_F(CliDevices, BatchesForTrainingAreThoseOfTheCpu) {
   ASSERT_GT(host.size(), std::size_t{7} * 24 * 16 * 3);
   EXPECT_LE(largest_difference(host, device), 3);
   EXPECT_EQ(read_text(folder_ / "host.jsonl"), read_text(folder_ / "device.jsonl"));
-  const Ran none = run_program({"tensor", folder_ / "in", "--device", "99"});
-  EXPECT_EQ(none.exit_code, 3);
-  EXPECT_THAT(none.err, HasSubstr("unsupported: --device: found 99"));
+}
+
+TEST_F(CliDevices, ANumberThatNoDeviceHasIsAnErrorOfTheCommandLine) {
+  const std::string in = folder_ / "in";
+  const std::string jpeg = folder_ / "in/0.jpg";
+  const std::string sources = folder_ / "s";
+  const Words commands[] = {
+      {"resize", jpeg, folder_ / "out.jpg", "--device", "99"},
+      {"resize", jpeg, folder_ / "out.jpg", "--device", "0,99", "--codec", "cuda"},
+      {"batch", in, folder_ / "batch", "--device", "99"},
+      {"tensor", in, "--device", "99"},
+      {"serve", in, "--listen", "unix:" + sources, "--device", "99"},
+      {"serve", in, "--listen", "unix:" + sources, "--device", "99", "--workers", "2"},
+      {"bench", "jpeg2jpeg", in, "--device", "99", "--codec", "auto", "--seconds", "0.1"},
+      {"bench", "jpeg2jpeg", in, "--device", "99", "--codec", "turbo,cuda", "--seconds", "0.1"},
+      {"bench", "serve", in, "--device", "99", "--servers", "1", "--clients", "1", "--mps", "off"},
+      {"split", in, "--devices", "99"},
+      {"split", in, "--devices", "0", "--encode-on", "99"},
+      {"perf", "latency", "--from", "cuda:99"},
+      {"perf", "latency", "--to", "cuda:99"},
+      {"stream", in, "127.0.0.1:1", "--insecure", "--from", "cuda:99", "--as", "planes"},
+      {"sink", "--listen", "127.0.0.1:0", "--insecure", "--to", "cuda:99"},
+      {"doctor", "--gpu", "99"},
+  };
+  for (const Words& words : commands) {
+    const Ran ran = run_program(words);
+    EXPECT_EQ(ran.exit_code, 2) << words[0] << " " << words[1] << ": " << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("99")) << words[0];
+    EXPECT_EQ(ran.out, "") << words[0];
+  }
+  EXPECT_FALSE(std::filesystem::exists(std::string(folder_ / "out.jpg")));
 }
 
 TEST_F(CliDevices, ARequiredPathThatStagesIsRefused) {
@@ -167,8 +195,9 @@ TEST_F(CliDevices, ASplitOverDevicesWritesWhatTheCodecWrites) {
   EXPECT_GT(report["devices"][1]["stripes"], 0);
 }
 
-/// With no GPU, without CUDA in the build, or with fewer GPUs than that.
-TEST(CliWithoutDevices, ADeviceThatIsNotThereIsUnsupported) {
+/// With no GPU, or without CUDA in the build.
+TEST(CliWithoutDevices, ADeviceIsUnsupported) {
+  if (device_count() != 0) GTEST_SKIP() << "there are CUDA devices here";
   const TemporaryFolder folder;
   write_file(folder / "0.jpg", make_jpeg(16, 16));
   const Ran sink =
@@ -179,6 +208,20 @@ TEST(CliWithoutDevices, ADeviceThatIsNotThereIsUnsupported) {
                                   "cuda:99", "--as", "planes"});
   EXPECT_EQ(sender.exit_code, 3);
   EXPECT_THAT(sender.err, HasSubstr("unsupported: --from: "));
+  for (const Words& words :
+       {Words{"resize", folder / "0.jpg", folder / "out.jpg", "--device", "99"},
+        Words{"batch", folder / "0.jpg", folder / "out", "--device", "99"},
+        Words{"tensor", folder / "0.jpg", "--device", "99"},
+        Words{"serve", "--listen", "unix:" + (folder / "s"), "--device", "99"},
+        Words{"serve", "--listen", "unix:" + (folder / "s"), "--device", "99", "--workers", "1"},
+        Words{"bench", "jpeg2jpeg", folder / "0.jpg", "--device", "99", "--codec", "cuda"},
+        Words{"bench", "serve", folder / "0.jpg", "--device", "99"},
+        Words{"split", folder / "0.jpg", "--devices", "99"},
+        Words{"perf", "latency", "--from", "cuda:99"}}) {
+    const Ran ran = run_program(words);
+    EXPECT_EQ(ran.exit_code, 3) << words[0] << ": " << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("unsupported: ")) << words[0];
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <store/s3/web_place.hpp>
 #include <store/s3/web_store.hpp>
+#include <tests/service/support/gzip.hpp>
 #include <tests/store/opened_store.hpp>
 #include <tests/store/scripted_server.hpp>
 
@@ -392,6 +393,28 @@ TEST_F(Web, AWholeFileIsBounded) {
   const auto again = store_->read_whole(kKey, file_.size());
   ASSERT_TRUE(again && *again);
   EXPECT_EQ((*again)->bytes.size(), file_.size()) << "begun again, not joined";
+}
+
+/// A length that fits says nothing of what was packed: a list that is cut off would lose its rest.
+TEST_F(Web, AWholeFileThatIsSentAsGzipIsUnpackedAndWhole) {
+  const std::string packed = service::test::gzip_stored(file_);
+  std::string body;
+  serve([&](const Asked&) {
+    return Scripted{fmt::format("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+                                "Content-Length: {}\r\n\r\n",
+                                body.size()),
+                    body};
+  });
+  body = packed;
+  const auto whole = store_->read_whole(kKey, file_.size());
+  ASSERT_TRUE(whole && *whole) << whole.error().to_string();
+  EXPECT_EQ(std::string((*whole)->bytes.begin(), (*whole)->bytes.end()), file_);
+  body = service::test::gzip_bomb();
+  expect_error(store_->read_whole(kKey, 299'999), StatusCode::kTooLarge, "accepted: up to 299999");
+  body = packed.substr(0, packed.size() - 1);
+  expect_error(store_->read_whole(kKey, file_.size()), StatusCode::kIoError, "gzip does not end");
+  body = "no gzip";
+  expect_error(store_->read_whole(kKey, file_.size()), StatusCode::kIoError, "is none");
 }
 
 TEST_F(Web, NothingIsWrittenOrListed) {

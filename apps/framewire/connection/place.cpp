@@ -18,8 +18,8 @@ Result<MemoryPlace> find_place(const std::string& text) {
   if (!devices) return fail(devices.error());
   place.devices = *devices;
   if (place.device < place.devices->count()) return place;
-  return fail(StatusCode::kUnsupported, fmt::format("no {}; this machine has cuda:0 to cuda:{}",
-                                                    text, place.devices->count() - 1));
+  return fail(StatusCode::kInvalidInput, fmt::format("no {}; this machine has cuda:0 to cuda:{}",
+                                                     text, place.devices->count() - 1));
 }
 
 void place_at(transport::SessionOptions& options, const MemoryPlace& place) {

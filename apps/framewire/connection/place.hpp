@@ -10,7 +10,8 @@ namespace framewire::app {
 using transport::MemoryPlace;
 
 /// @param text  "host" or "cuda:N"; empty is host
-/// @return invalid_input for other words; unsupported where there is no such device
+/// @return invalid_input for other words; for a device that this machine does not
+///         have; unsupported where it has none
 [[nodiscard]] Result<MemoryPlace> find_place(const std::string& text);
 
 /// Tells a session where this end's memory lies.

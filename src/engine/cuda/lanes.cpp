@@ -186,9 +186,7 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   return lanes;
 }
 
-}  // namespace
-
-Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options) {
+Result<std::vector<gpu::DeviceFacts>> list_chosen(const EngineOptions& options) {
 #ifndef FRAMEWIRE_HAS_NVJPEG
   if (options.codec == CodecKind::kNvjpeg) {
     return fail(Status(StatusCode::kUnsupported,
@@ -199,7 +197,18 @@ Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options) {
   gpu::ask_for_hardware_queues();
   const auto all = gpu::list_devices();
   if (!all) return fail(all.error());
-  const auto chosen = choose(*all, options.devices);
+  return choose(*all, options.devices);
+}
+
+}  // namespace
+
+Result<void> check_devices(const EngineOptions& options) {
+  const auto chosen = list_chosen(options);
+  return chosen ? Result<void>() : fail(chosen.error());
+}
+
+Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options) {
+  const auto chosen = list_chosen(options);
   if (!chosen) return fail(chosen.error());
   std::vector<DeviceLanes> devices;
   for (const gpu::DeviceFacts& facts : *chosen) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <service/http/admission.hpp>
 
 namespace framewire::service::http {
@@ -8,6 +9,8 @@ namespace {
 constexpr std::chrono::seconds kContention{2};
 // A little less than the tick of I/O threads, 100 ms, which comes somewhat unevenly.
 constexpr std::chrono::milliseconds kBetweenCuts{90};
+// How long what a thread would end counts: it asks again with each tick as long as it has that.
+constexpr std::chrono::milliseconds kOfferTime{250};
 
 }  // namespace
 
@@ -60,12 +63,28 @@ ClientAdmission::GivesWay ClientAdmission::gives_way(ClientKey client,
   return find_excess(client, now);
 }
 
-ClientAdmission::GivesWay ClientAdmission::begin_cut(ClientKey client, Clock::time_point now) {
+ClientAdmission::GivesWay ClientAdmission::begin_cut(ClientKey client, double bytes_per_second,
+                                                     const void* asker, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (now < next_cut_) return {};
   const GivesWay found = find_excess(client, now);
-  if (found.any()) next_cut_ = now + kBetweenCuts;
+  if (!found.any()) return {};
+  std::erase_if(offers_, [&](const Offer& offer) { return now - offer.when > kOfferTime; });
+  if (offers_.empty()) next_cut_ = std::max(next_cut_, now + kBetweenCuts);
+  std::erase_if(offers_, [&](const Offer& offer) { return offer.asker == asker; });
+  const bool slowest = std::ranges::none_of(
+      offers_, [&](const Offer& offer) { return offer.bytes_per_second < bytes_per_second; });
+  const bool cuts = slowest && now >= next_cut_;
+  // What is ended stands in nobody's way any more.
+  constexpr double kNothing = std::numeric_limits<double>::infinity();
+  offers_.push_back({asker, cuts ? kNothing : bytes_per_second, now});
+  if (!cuts) return {};
+  next_cut_ = now + kBetweenCuts;
   return found;
+}
+
+bool ClientAdmission::awaits_own_pixels(const Held& own, std::uint64_t pixels,
+                                        Clock::time_point now) const noexcept {
+  return now < contended_until_ && own.pixels > pixels && own.pixels > share_of(bounds_.pixels);
 }
 
 // Called with the lock held.
@@ -203,7 +222,8 @@ ClientAdmission::Verdict ClientAdmission::retake(Ticket& ticket, std::uint64_t b
   const Grows grows{bytes > ticket.bytes_, pixels > ticket.pixels_};
   if (grows.bytes || grows.pixels) {
     const Verdict verdict = judge(all, own, {ticket.requests_, bytes, pixels}, grows, known, now);
-    const bool passes = verdict == Verdict::kClientShare && !heeds_share;
+    const bool passes =
+        verdict == Verdict::kClientShare && !heeds_share && !awaits_own_pixels(own, pixels, now);
     if (verdict != Verdict::kAdmitted && !passes) return verdict;
   }
   if (known) held->second = own;

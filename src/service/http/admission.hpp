@@ -9,6 +9,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace framewire::service::http {
 
@@ -86,8 +87,10 @@ class ClientAdmission {
   [[nodiscard]] Verdict change_or_wait(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                        Clock::time_point now = Clock::now());
 
-  /// As change_or_wait(), once an input has come whole. The client's share was judged when the
-  /// input was admitted, and is not judged again: what has been sent is not thrown away.
+  /// As change_or_wait(), once an input has come whole. The client's share of requests and bytes
+  /// was judged when the input was admitted, and is not judged again: what has been sent is not
+  /// thrown away. Its pixels were not known then. So while others are refused, a client whose
+  /// pictures in work have its share of pixels waits until they are less.
   [[nodiscard]] Verdict settle_or_wait(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                        Clock::time_point now = Clock::now());
 
@@ -100,9 +103,14 @@ class ClientAdmission {
     [[nodiscard]] bool any() const noexcept { return bodies || answers; }
   };
   [[nodiscard]] GivesWay gives_way(ClientKey client, Clock::time_point now = Clock::now()) const;
-  /// The same, for a thread that is about to end a body or an answer. Only one thread gets it in a
-  /// tenth of a second: several at once would end more than the client has to give up.
-  [[nodiscard]] GivesWay begin_cut(ClientKey client, Clock::time_point now = Clock::now());
+  /// The same, for a thread that is about to end the slowest that it has. Only one thread gets it
+  /// in a tenth of a second: several at once would end more than the client has to give up. It is
+  /// the one that has the slowest of all, as far as threads have asked lately: so who asks first
+  /// waits as long for the others.
+  /// @param bytes_per_second  of what it would end
+  /// @param asker  the thread; the same one in each call
+  [[nodiscard]] GivesWay begin_cut(ClientKey client, double bytes_per_second, const void* asker,
+                                   Clock::time_point now = Clock::now());
   /// Whether others are refused.
   [[nodiscard]] bool contended(Clock::time_point now = Clock::now()) const;
 
@@ -161,6 +169,16 @@ class ClientAdmission {
   [[nodiscard]] std::uint64_t share_of(std::uint64_t bound) const noexcept;
   [[nodiscard]] bool beyond_share(const Held& held) const noexcept;
   [[nodiscard]] GivesWay find_excess(ClientKey client, Clock::time_point now) const;
+  /// Whether a client has other pixels than a request's, and with these more than its share.
+  [[nodiscard]] bool awaits_own_pixels(const Held& own, std::uint64_t pixels,
+                                       Clock::time_point now) const noexcept;
+
+  /// What a thread would end.
+  struct Offer {
+    const void* asker = nullptr;
+    double bytes_per_second = 0;
+    Clock::time_point when{};
+  };
 
   const Bounds bounds_;
   mutable std::mutex mutex_;
@@ -168,6 +186,7 @@ class ClientAdmission {
   std::unordered_map<ClientKey, Held, Hash> clients_;  ///< those that hold something
   Clock::time_point contended_until_{};
   Clock::time_point next_cut_{};
+  std::vector<Offer> offers_;                ///< the last one of each thread that has asked lately
   std::array<std::uint64_t, 4> verdicts_{};  ///< by Verdict; those of judge()
 };
 

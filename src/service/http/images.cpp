@@ -172,6 +172,10 @@ void Images::fetch(const Computation& computation) {
       return suffices(*computation, file);
     };
   }
+  request.may_hold = [this, computation](std::size_t held_bytes, std::size_t arrived_bytes) {
+    return may_hold(computation, held_bytes, arrived_bytes);
+  };
+  computation->fetching = true;
   request.max_bytes = static_cast<std::size_t>(computation->options.limits.max_input_bytes);
   request.stop = computation->stop.get_token();
   const auto begun = computation->snapshot->sources->fetch(
@@ -188,6 +192,7 @@ void Images::fetch(const Computation& computation) {
         }
       });
   if (!begun) {
+    computation->fetching = false;
     const FetchAnswer answer = fetch_answer(begun.error());
     fail_with(computation, answer.code, answer.word, answer.message, begun.error().message);
   }
@@ -198,8 +203,14 @@ void Images::on_original(const Computation& computation,
   const ServiceSettings& settings = computation->snapshot->settings;
   ImageOutcome& outcome = computation->outcome;
   computation->fetched = Clock::now();
+  computation->fetching = false;
   outcome.fetch_ms = ms_since(computation->begun);
   computation->io->shared().metrics.spent(RequestSpan::kFetch, outcome.fetch_ms / 1000);
+  if (computation->refused) {  // it may have come all the same
+    const Response told = refuse_admission(ErrorForm::kText, *computation->refused);
+    fail_with(computation, told.code, "busy", told.message);
+    return;
+  }
   if (!original) {
     FetchAnswer answer = fetch_answer(original.error());
     // Whoever asks for the original itself gets the origin's own word.
@@ -262,13 +273,22 @@ void Images::on_original(const Computation& computation,
 ClientAdmission::Verdict Images::charge(const Computation& computation, std::uint64_t bytes,
                                         std::uint64_t pixels) {
   ClientAdmission& admission = computation->io->shared().admission;
-  auto verdict = admission.change(computation->ticket, bytes, pixels);
+  const auto verdict = admission.change(computation->ticket, bytes, pixels);
+  return verdict == ClientAdmission::Verdict::kClientShare
+             ? charge_another(computation, bytes, pixels)
+             : verdict;
+}
+
+// @return kClientShare where nobody else waits
+ClientAdmission::Verdict Images::charge_another(const Computation& computation, std::uint64_t bytes,
+                                                std::uint64_t pixels) {
+  ClientAdmission& admission = computation->io->shared().admission;
+  auto verdict = ClientAdmission::Verdict::kClientShare;
   while (verdict == ClientAdmission::Verdict::kClientShare) {
     const auto next = refuse_share(computation);
     if (!next) break;
     computation->ticket.give_back();
     verdict = admission.admit(*next, bytes, pixels, computation->ticket);
-    computation->charged = *next;
   }
   return verdict;
 }
@@ -285,7 +305,7 @@ std::optional<ClientKey> Images::refuse_share(const Computation& computation) {
         waiters.begin(), waiters.end(),
         [&](const auto& waiter) { return waiter.client == computation->charged; });
     if (others == waiters.end()) return std::nullopt;
-    next = others->client;
+    next = computation->charged = others->client;
     refused.assign(std::make_move_iterator(waiters.begin()), std::make_move_iterator(others));
     waiters.erase(waiters.begin(), others);
   }
@@ -393,8 +413,11 @@ void Images::answer_waiters(const Computation& computation) noexcept {
     const auto found = computations_.find(computation->key);
     if (found != computations_.end() && found->second == computation) computations_.erase(found);
   }
-  computation->io->shared().admission.answered(computation->ticket,
-                                               computation->outcome.bytes.size());
+  {
+    const std::lock_guard lock(computation->charging);
+    computation->io->shared().admission.answered(computation->ticket,
+                                                 computation->outcome.bytes.size());
+  }
   for (ImageComputation::Waiter& waiter : waiters) {
     const auto deliver = [exchange = std::move(waiter.exchange), computation] {
       const auto connection = exchange->connection.lock();

@@ -1,6 +1,8 @@
 // Pictures by URL: which original, what to make of it, and one computation for equal requests.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <framewire/engine.hpp>
 #include <memory>
@@ -66,7 +68,7 @@ struct ImageComputation {
   bool as_it_is = false;  ///< raw, or skip_processing
   IoThread* io = nullptr;
   ClientAdmission::Ticket ticket;
-  ClientKey charged;  ///< whose share the ticket counts in
+  ClientKey charged;  ///< whose share the ticket counts in; under the lock of Images
   std::stop_source stop{};
   std::chrono::steady_clock::time_point begun{};
   std::chrono::steady_clock::time_point fetched{};
@@ -80,6 +82,13 @@ struct ImageComputation {
   bool falls_back = false;             ///< the fallback is made, the original having failed
   bool remote = false;                 ///< the source is an origin's
   bool revalidates = false;            ///< the origin is asked whether `record` still holds
+
+  // Of the fetch: its memory counts as it comes, on a thread of the sources'.
+  bool fetching = false;
+  std::atomic<std::uint64_t> arrived_bytes{0};
+  std::mutex charging;           ///< of the ticket, while `fetching`, and of what follows
+  std::uint64_t held_bytes = 0;  ///< that the ticket counts
+  std::optional<ClientAdmission::Verdict> refused;  ///< why no more of it is taken
 
   std::vector<Waiter> waiters;
   std::size_t interested = 0;  ///< waiters that have not gone
@@ -96,9 +105,20 @@ class Images {
   [[nodiscard]] std::optional<Response> begin(const std::shared_ptr<Exchange>& exchange,
                                               IoThread& io, ClientKey client);
 
- private:
   using Computation = std::shared_ptr<ImageComputation>;
+  /// An original on its way, for a client that has more than its share while others are refused.
+  struct SlowFetch {
+    Computation computation;
+    ClientKey client;
+    double bytes_per_second = 0;
+  };
+  /// The slowest one that this thread began. @param io  the caller's thread
+  [[nodiscard]] std::optional<SlowFetch> slowest_fetch(IoThread& io,
+                                                       std::chrono::steady_clock::time_point now);
+  /// Ends it, or charges it to another address that waits for it. On that thread.
+  void give_way(const SlowFetch& fetch) noexcept;
 
+ private:
   [[nodiscard]] static std::optional<Response> interpret(Exchange& exchange,
                                                          ImageComputation& wanted);
   [[nodiscard]] std::optional<ClientAdmission::Verdict> join(
@@ -122,6 +142,10 @@ class Images {
                  std::string_view message, std::string_view log_line = {});
   [[nodiscard]] ClientAdmission::Verdict charge(const Computation& computation, std::uint64_t bytes,
                                                 std::uint64_t pixels);
+  [[nodiscard]] ClientAdmission::Verdict charge_another(const Computation& computation,
+                                                        std::uint64_t bytes, std::uint64_t pixels);
+  [[nodiscard]] bool may_hold(const Computation& computation, std::size_t held_bytes,
+                              std::size_t arrived_bytes) noexcept;
   [[nodiscard]] std::optional<ClientKey> refuse_share(const Computation& computation);
   void answer_waiters(const Computation& computation) noexcept;
   void leave(const std::weak_ptr<ImageComputation>& computation) noexcept;

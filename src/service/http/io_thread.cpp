@@ -242,15 +242,6 @@ std::unique_ptr<TlsSession> IoThread::begin_tls(int fd) {
   return context == nullptr ? nullptr : TlsSession::make(*context, fd);
 }
 
-// Handshakes of other threads are theirs to close, as with connections.
-bool IoThread::make_room_for_handshake() {
-  Connection* const giving_way = handshakes_.giving_way();
-  shared_.metrics.handshakes_displaced.add();
-  if (giving_way == nullptr) return false;
-  giving_way->close();
-  return true;
-}
-
 void IoThread::handshake_begins(Connection& connection, ClientKey client) {
   handshakes_.add(&connection, client);
   shared_.handshakes.fetch_add(1);
@@ -268,35 +259,6 @@ void IoThread::refuse(Socket socket) noexcept {
   char unread[4096];
   (void)!::recv(socket.native_handle(), unread, sizeof unread, MSG_DONTWAIT);
   (void)::shutdown(socket.native_handle(), SHUT_WR);
-}
-
-// Whether the address has as many connections as it may while others want some.
-bool IoThread::beyond_share(ClientKey client) const noexcept {
-  const std::uint64_t percent = shared_.settings.client_share_percent;
-  const std::uint64_t share = settings().max_connections * percent / 100;
-  return percent < 100 && shared_.addresses.of(client) >= share;
-}
-
-// Closes the connection that has waited longest without a whole request: one of the newcomer's own
-// address if that has its share, else one of an address that has, else any. Connections of other
-// threads are theirs to close: each thread has about as many.
-bool IoThread::make_room(bool metrics, ClientKey newcomer) {
-  const bool own_alone = !metrics && beyond_share(newcomer);
-  Connection* oldest = nullptr;
-  bool oldest_is_greedy = false;
-  for (const auto& [key, connection] : connections_) {
-    if (connection->metrics_listener() != metrics || !connection->between_requests()) continue;
-    if (own_alone && connection->client() != newcomer) continue;
-    const bool greedy = !metrics && beyond_share(connection->client());
-    const bool earlier = oldest == nullptr || connection->deadline() < oldest->deadline();
-    if (oldest == nullptr || (greedy == oldest_is_greedy ? earlier : greedy)) {
-      oldest = connection.get();
-      oldest_is_greedy = greedy;
-    }
-  }
-  if (oldest == nullptr) return false;
-  oldest->close();
-  return true;
 }
 
 void IoThread::forget(const Connection& connection) noexcept {
@@ -374,21 +336,6 @@ void IoThread::tick() {
   }
   for (const auto& connection : late) connection->tick(now);
   make_way(now);
-}
-
-// While others are refused, an address that has more than its share gives up what moves slowest.
-void IoThread::make_way(Connection::Clock::time_point now) {
-  if (!shared_.admission.contended(now)) return;
-  std::shared_ptr<Connection> slowest;
-  double least = 0;
-  for (const auto& [key, connection] : connections_) {
-    const auto of = shared_.admission.gives_way(connection->client(), now);
-    const auto pace = connection->slowest(of, now);
-    if (!pace || (slowest && *pace >= least)) continue;
-    slowest = connection;
-    least = *pace;
-  }
-  if (slowest) slowest->give_way(shared_.admission.begin_cut(slowest->client(), now), now);
 }
 
 std::string_view IoThread::date() {

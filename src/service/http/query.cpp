@@ -113,7 +113,10 @@ Result<void> set_options(ResizeOptions& options, const Parameters& parameters) {
                        fmt::format("there is no such option; accepted: {}", accepted_names()));
     }
     if (is_servers(name)) return bad_value(name, "is set by the server, not by requests");
-    if (value.size() > kMaxShownBytes) return bad_value(name, "the value is too long");
+    if (value.size() > kMaxShownBytes) {
+      return bad_value(
+          name, fmt::format("found {} bytes; accepted: at most {}", value.size(), kMaxShownBytes));
+    }
     if (auto set = set_option(options, name, value); !set) return set;
   }
   return validate(options);

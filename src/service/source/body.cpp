@@ -29,6 +29,7 @@ void Body::reset() noexcept {
 }
 
 Body::Fault Body::reserve(std::size_t bytes) noexcept {
+  if (may_hold_ && !may_hold_(reserved_ + bytes, filled_)) return FetchErrorKind::kBusy;
   if (!budget_.take(bytes)) return FetchErrorKind::kBusy;
   reserved_ += bytes;
   return std::nullopt;
@@ -61,6 +62,12 @@ Body::Fault Body::expect(std::uint64_t bytes) noexcept {
 }
 
 Body::Fault Body::append(std::span<const std::uint8_t> bytes) noexcept {
+  if (const Fault fault = add(bytes)) return fault;
+  if (may_hold_ && !may_hold_(reserved_, filled_)) return FetchErrorKind::kBusy;
+  return std::nullopt;
+}
+
+Body::Fault Body::add(std::span<const std::uint8_t> bytes) noexcept {
   if (expected_) {
     if (bytes.size() > *expected_ - filled_) return FetchErrorKind::kTooLarge;
     std::copy(bytes.begin(), bytes.end(), unfilled().begin());
@@ -104,6 +111,22 @@ tl::expected<KeptBytes, FetchErrorKind> Body::take() noexcept {
   KeptBytes result = std::move(memory_);
   reset();
   return result;
+}
+
+Body::Fault unpack(store::s3::Gunzip& gunzip, std::span<const std::uint8_t> packed,
+                   Body& body) noexcept try {
+  gunzip.give(packed);
+  while (true) {
+    const auto piece = gunzip.next();
+    if (!piece) {
+      return piece.error().code() == StatusCode::kBusy ? FetchErrorKind::kBusy
+                                                       : FetchErrorKind::kBadAnswer;
+    }
+    if (piece->empty()) return std::nullopt;
+    if (const auto fault = body.append(*piece)) return fault;
+  }
+} catch (const std::bad_alloc&) {
+  return FetchErrorKind::kBusy;
 }
 
 }  // namespace framewire::service::source

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <service/source/settings.hpp>
 #include <service/source/sources.hpp>
 #include <span>
+#include <store/s3/gunzip.hpp>
 #include <vector>
 
 namespace framewire::service::source {
@@ -39,8 +41,10 @@ class Body {
  public:
   using Fault = std::optional<FetchErrorKind>;
 
-  Body(const Allocate& allocate, Budget& budget, std::size_t max_bytes) noexcept
-      : allocate_(allocate), budget_(budget), max_bytes_(max_bytes) {}
+  /// @param may_hold  FetchRequest::may_hold; stays as long as this
+  Body(const Allocate& allocate, Budget& budget, std::size_t max_bytes,
+       const std::function<bool(std::size_t, std::size_t)>& may_hold) noexcept
+      : allocate_(allocate), budget_(budget), max_bytes_(max_bytes), may_hold_(may_hold) {}
   ~Body() { reset(); }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
@@ -61,16 +65,23 @@ class Body {
 
  private:
   [[nodiscard]] Fault reserve(std::size_t bytes) noexcept;
+  [[nodiscard]] Fault add(std::span<const std::uint8_t> bytes) noexcept;
   [[nodiscard]] tl::expected<KeptBytes, FetchErrorKind> allocate(std::size_t bytes) noexcept;
 
   const Allocate& allocate_;
   Budget& budget_;
   std::size_t max_bytes_;
+  const std::function<bool(std::size_t, std::size_t)>& may_hold_;
   std::size_t reserved_ = 0;
   std::size_t filled_ = 0;
   std::optional<std::size_t> expected_;
   KeptBytes memory_;
   std::vector<std::vector<std::uint8_t>> pieces_;
 };
+
+/// Appends what a piece of a compressed body holds.
+/// @return as Body::append(), and bad_answer where that is no gzip
+[[nodiscard]] Body::Fault unpack(store::s3::Gunzip& gunzip, std::span<const std::uint8_t> packed,
+                                 Body& body) noexcept;
 
 }  // namespace framewire::service::source

@@ -44,7 +44,7 @@ Fetched<Original> FilePool::read(const FetchJob& job) noexcept {
     if (base::Clock::now() >= job.deadline) {
       return fail_fetch(FetchErrorKind::kTimeout, "waited too long for a thread");
     }
-    Body body(settings_.allocate, budget_, job.max_bytes);
+    Body body(settings_.allocate, budget_, job.max_bytes, job.request.may_hold);
     return read_file(root_, job.url.path, job.request, {job.request.stop, job.deadline}, body);
   } catch (...) {
     return fail_fetch(FetchErrorKind::kBusy);

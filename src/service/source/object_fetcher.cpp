@@ -4,6 +4,7 @@
 #include <service/source/fetch_error.hpp>
 #include <service/source/object_fetcher.hpp>
 #include <stop_token>
+#include <store/s3/gunzip.hpp>
 
 namespace framewire::service::source {
 namespace {
@@ -54,7 +55,7 @@ class OriginalSink final : public store::BodySink {
       : cancelled_(std::make_shared<std::atomic<bool>>(false)),
         job_(std::move(job)),
         conditional_(conditional),
-        body_(allocate, budget, job_.max_bytes),
+        body_(allocate, budget, job_.max_bytes, job_.request.may_hold),
         on_stop_(std::in_place, job_.request.stop, Stop{cancelled_}) {}
 
   [[nodiscard]] const std::shared_ptr<std::atomic<bool>>& cancelled() const { return cancelled_; }
@@ -62,7 +63,11 @@ class OriginalSink final : public store::BodySink {
   [[nodiscard]] Result<void> begin(const store::ObjectHead& head) override {
     const std::string& coding = head.content_encoding;
     body_.reset();
-    if (coding == "gzip") return {};  // the length is not the original's
+    gunzip_.reset();
+    if (store::s3::is_gzip(coding)) {
+      gunzip_.emplace();  // the length is not the original's
+      return {};
+    }
     if (!coding.empty() && coding != "identity") {
       return take_no_more(FetchErrorKind::kContentEncoding);
     }
@@ -70,7 +75,7 @@ class OriginalSink final : public store::BodySink {
     return fault ? take_no_more(*fault) : Result<void>();
   }
   [[nodiscard]] Result<void> append(std::span<const std::uint8_t> bytes) override {
-    const Body::Fault fault = body_.append(bytes);
+    const Body::Fault fault = gunzip_ ? unpack(*gunzip_, bytes, body_) : body_.append(bytes);
     return fault ? take_no_more(*fault) : Result<void>();
   }
 
@@ -113,6 +118,9 @@ class OriginalSink final : public store::BodySink {
     original.cache_control = handed_on(answer->head.cache_control);
     original.expires = handed_on(answer->head.expires);
     if (original.not_modified) return original;
+    if (gunzip_ && !gunzip_->ended()) {
+      return fail_fetch(FetchErrorKind::kTruncated, job_.url.text() + ": its gzip does not end");
+    }
     auto bytes = body_.take();
     if (!bytes) return fail_fetch(bytes.error());
     original.bytes = bytes->bytes;
@@ -135,7 +143,8 @@ class OriginalSink final : public store::BodySink {
   FetchJob job_;
   bool conditional_;
   Body body_;
-  std::optional<FetchErrorKind> fault_;  ///< why the sink took no more
+  std::optional<store::s3::Gunzip> gunzip_;  ///< where the object is stored compressed
+  std::optional<FetchErrorKind> fault_;      ///< why the sink took no more
   std::optional<std::stop_callback<Stop>> on_stop_;
 };
 

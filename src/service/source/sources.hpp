@@ -95,6 +95,11 @@ struct FetchRequest {
   /// before it is read. True: the caller has what it needs of this very file, which is not read.
   /// May block as long as reading the file might; what it throws is answered kBusy. May be empty.
   std::function<bool(const Original&)> suffices;
+  /// Called on a thread of the module's before memory is taken for the body, and as it comes. False
+  /// ends the fetch as kBusy. Must not throw; be quick. May be empty.
+  /// @param held_bytes  that the body would hold with it
+  /// @param arrived_bytes  of the body, unpacked
+  std::function<bool(std::size_t held_bytes, std::size_t arrived_bytes)> may_hold;
   /// Gives the fetch up; it is answered kCancelled: at once if it is an origin's, within about a
   /// second if it is an object's, else between two reads of the file, or when its turn comes.
   std::stop_token stop;

@@ -72,7 +72,7 @@ OriginTransfer::OriginTransfer(const SourceSettings& settings, const Network& ne
       request_(request),
       names_(curl_share_init()),
       easy_(curl_easy_init()),
-      body_(settings.allocate, budget, max_bytes) {
+      body_(settings.allocate, budget, max_bytes, request.may_hold) {
   if (names_ &&
       curl_share_setopt(names_.get(), CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) != CURLSHE_OK) {
     names_.reset();
@@ -210,7 +210,7 @@ bool OriginTransfer::body(std::span<const std::uint8_t> bytes) noexcept {
     discarded_ += bytes.size();
     return discarded_ <= kMaxDiscardedBytes;
   }
-  if (const Body::Fault fault = gunzip_ ? gunzip_->append(bytes, body_) : body_.append(bytes)) {
+  if (const Body::Fault fault = gunzip_ ? unpack(*gunzip_, bytes, body_) : body_.append(bytes)) {
     fault_ = fetch_error(*fault, "while the body came");
     return false;
   }

@@ -6,7 +6,6 @@
 #include <optional>
 #include <service/source/answer_head.hpp>
 #include <service/source/body.hpp>
-#include <service/source/gunzip.hpp>
 #include <service/source/network.hpp>
 #include <service/source/origin_sockets.hpp>
 #include <service/source/source_url.hpp>
@@ -92,7 +91,7 @@ class OriginTransfer {
 
   AnswerHead head_;
   Body body_;
-  std::optional<Gunzip> gunzip_;  ///< where the body is compressed
+  std::optional<store::s3::Gunzip> gunzip_;  ///< where the body is compressed
   std::optional<Fetched<AnswerHead::Meaning>> meaning_;
   std::optional<FetchError> fault_;  ///< why we gave the transfer up
   bool refused_address_ = false;

@@ -30,7 +30,10 @@ Applied apply_cachebuster(State& state, OptionArguments arguments) {
 
 Applied apply_expires(State& state, OptionArguments arguments) {
   const auto moment = read_integer(arguments[0], kMin, kMax);
-  if (!moment) return refuse_argument(state, arguments[0], "a time in seconds since 1970");
+  if (!moment) {
+    return refuse_argument(state, arguments[0],
+                           "a time in seconds since 1970, a whole number of 64 bits");
+  }
   if (*moment > 0 && *moment < state.now_s) {
     return refuse(RequestErrorKind::kExpired, state.option, "this URL has expired");
   }
@@ -56,14 +59,14 @@ Applied apply_filename(State& state, OptionArguments arguments) {
 
 Applied apply_max_src_file_size(State& state, OptionArguments arguments) {
   const auto bytes = read_integer(arguments[0], kMin, kMax);
-  if (!bytes) return refuse_argument(state, arguments[0], "a whole number of bytes");
+  if (!bytes) return refuse_argument(state, arguments[0], "a whole number of bytes of 64 bits");
   state.request.options.max_src_file_size = bytes;
   return {};
 }
 
 Applied apply_max_animation_frames(State& state, OptionArguments arguments) {
   const auto frames = read_integer(arguments[0], 1, std::numeric_limits<std::int32_t>::max());
-  if (!frames) return refuse_argument(state, arguments[0], "a whole number from 1 on");
+  if (!frames) return refuse_argument(state, arguments[0], "a whole number from 1 to 2147483647");
   state.request.options.max_animation_frames = static_cast<std::int32_t>(*frames);
   return {};
 }
@@ -71,7 +74,9 @@ Applied apply_max_animation_frames(State& state, OptionArguments arguments) {
 Applied apply_max_result_dimension(State& state, OptionArguments arguments) {
   const auto side = read_integer(arguments[0], std::numeric_limits<std::int32_t>::min(),
                                  std::numeric_limits<std::int32_t>::max());
-  if (!side) return refuse_argument(state, arguments[0], "a whole number of pixels");
+  if (!side) {
+    return refuse_argument(state, arguments[0], "a whole number from -2147483648 to 2147483647");
+  }
   state.request.options.max_result_dimension = static_cast<std::int32_t>(*side);
   return {};
 }

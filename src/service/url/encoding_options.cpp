@@ -6,7 +6,8 @@
 namespace framewire::service::url {
 namespace {
 
-constexpr std::string_view kFormatNames =
+// Formats of sources. Results are JPEGs alone.
+constexpr std::string_view kSourceFormats =
     "jpg, jpeg, png, webp, avif, gif, ico, bmp, tiff, jxl, heic, svg";
 
 Parsed<std::int32_t> read_quality(const State& state, std::string_view text) {
@@ -15,9 +16,10 @@ Parsed<std::int32_t> read_quality(const State& state, std::string_view text) {
   return static_cast<std::int32_t>(*value);
 }
 
-Parsed<Format> read_format_of(const State& state, std::string_view text) {
+Parsed<Format> read_format_of(const State& state, std::string_view text,
+                              std::string_view accepted = kSourceFormats) {
   const auto format = read_format(text);
-  if (!format) return refuse_argument(state, text, kFormatNames);
+  if (!format) return refuse_argument(state, text, accepted);
   return *format;
 }
 
@@ -46,13 +48,16 @@ Applied apply_format_quality(State& state, OptionArguments arguments) {
 
 Applied apply_max_bytes(State& state, OptionArguments arguments) {
   const auto bytes = read_integer(arguments[0], 0, std::numeric_limits<std::int64_t>::max());
-  if (!bytes) return refuse_argument(state, arguments[0], "a whole number of bytes from 0 on");
+  if (!bytes) {
+    return refuse_argument(state, arguments[0],
+                           "a whole number of bytes from 0 to 9223372036854775807");
+  }
   state.request.options.max_bytes = bytes;
   return {};
 }
 
 Applied apply_format(State& state, OptionArguments arguments) {
-  const auto format = read_format_of(state, arguments[0]);
+  const auto format = read_format_of(state, arguments[0], "jpg, jpeg");
   if (!format) return tl::unexpected<RequestError>(format.error());
   state.request.options.format = *format;
   return {};

@@ -57,7 +57,7 @@ Result<void> check_presets(const UrlSettings& settings, const Presets& presets) 
     const std::string_view name = presets.name(i);
     if (const auto applied = apply_presets(state, std::span(&name, 1)); !applied) {
       return bad_setting("presets",
-                         fmt::format("preset {}: {}", quoted(name), applied.error().message));
+                         fmt::format("preset {}: {}", quoted(name), to_text(applied.error())));
     }
   }
   return {};

@@ -77,10 +77,16 @@ Applied apply_option(State& state, std::string_view segment, bool trusted);
 /// All names, as URLs spell them, sorted.
 [[nodiscard]] std::vector<std::string_view> option_names();
 
-// Values that several handlers read.
-inline constexpr std::string_view kWholeNumber = "a whole number from 0 to 2147483647";
-Applied set_whole(State&, OptionArguments, std::optional<std::int32_t>& out);
-Applied set_sigma(State&, OptionArguments, std::optional<double>& out);  ///< a number from 0 on
+// Values that several handlers read. `accepted` is what the service takes in the end: where
+// to_resize_options() refuses values as unsupported, that is less than what is read here.
+inline constexpr std::string_view kSideAccepted = "a whole number from 0 to 1000000";
+inline constexpr std::string_view kRealAccepted = "a number from 0 on";
+inline constexpr std::string_view kZeroAccepted = "0; this service does not do it";
+inline constexpr std::string_view kZeroOrOneAccepted = "0 or 1; this service does not do it";
+Applied set_whole(State&, OptionArguments, std::string_view accepted,
+                  std::optional<std::int32_t>& out);
+/// A number from 0 on.
+Applied set_sigma(State&, OptionArguments, std::string_view accepted, std::optional<double>& out);
 void set_flag(OptionArguments, std::optional<bool>& out);
 
 /// type, x and y of a gravity; each offset may be empty.
@@ -96,13 +102,13 @@ template <typename T>
 T& member_of(State& state, T ImageRequest::*member) {
   return state.request.*member;
 }
-template <auto kMember>
+template <auto kMember, const std::string_view& kAccepted = kSideAccepted>
 Applied apply_whole(State& state, OptionArguments arguments) {
-  return set_whole(state, arguments, member_of(state, kMember));
+  return set_whole(state, arguments, kAccepted, member_of(state, kMember));
 }
-template <auto kMember>
+template <auto kMember, const std::string_view& kAccepted = kRealAccepted>
 Applied apply_sigma(State& state, OptionArguments arguments) {
-  return set_sigma(state, arguments, member_of(state, kMember));
+  return set_sigma(state, arguments, kAccepted, member_of(state, kMember));
 }
 template <auto kMember>
 Applied apply_flag(State& state, OptionArguments arguments) {

@@ -44,9 +44,9 @@ constexpr Option kOptions[] = {
     {"flip fl", 2, apply_flip},
     {"trim t", 4, apply_trim},
     {"background bg", 3, apply_background},
-    {"blur bl", 1, apply_sigma<&ImageOptions::blur>},
+    {"blur bl", 1, apply_sigma<&ImageOptions::blur, kZeroAccepted>},
     {"sharpen sh", 1, apply_sigma<&ImageOptions::sharpen>},
-    {"pixelate pix", 1, apply_whole<&ImageOptions::pixelate>},
+    {"pixelate pix", 1, apply_whole<&ImageOptions::pixelate, kZeroOrOneAccepted>},
     {"watermark wm", 7, apply_watermark},
     {"quality q", 1, apply_quality},
     {"format_quality fq", kAny, apply_format_quality},
@@ -108,17 +108,15 @@ Parsed<const Option*> admit(const State& state, std::string_view name, bool trus
   if (!trusted && !allowed.empty() &&
       std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
     return refuse(RequestErrorKind::kForbiddenOption, name,
-                  fmt::format("option {} is not among those that this server takes", quoted(name)));
+                  "it is not among the options that this server takes");
   }
   const Option* option = find_option(name);
   if (option == nullptr) {
-    return refuse(RequestErrorKind::kUnknownOption, name,
-                  fmt::format("there is no option {}", quoted(name)));
+    return refuse(RequestErrorKind::kUnknownOption, name, "there is no such option");
   }
   if (option->security && !state.settings.allow_security_options) {
     return refuse(RequestErrorKind::kSecurityOption, option->long_name(),
-                  fmt::format("{}: this server takes no options that change its limits",
-                              option->long_name()));
+                  "this server takes no options that change its limits");
   }
   return option;
 }
@@ -136,19 +134,21 @@ std::vector<std::string_view> option_names() {
 tl::unexpected<RequestError> refuse_argument(const State& state, std::string_view found,
                                              std::string_view accepted) {
   return refuse(RequestErrorKind::kInvalidArgument, state.option,
-                fmt::format("{}: found {}; accepted: {}", state.option, quoted(found), accepted));
+                fmt::format("found {}; accepted: {}", quoted(found), accepted));
 }
 
-Applied set_whole(State& state, OptionArguments arguments, std::optional<std::int32_t>& out) {
+Applied set_whole(State& state, OptionArguments arguments, std::string_view accepted,
+                  std::optional<std::int32_t>& out) {
   const auto value = read_integer(arguments[0], 0, std::numeric_limits<std::int32_t>::max());
-  if (!value) return refuse_argument(state, arguments[0], kWholeNumber);
+  if (!value) return refuse_argument(state, arguments[0], accepted);
   out = static_cast<std::int32_t>(*value);
   return {};
 }
 
-Applied set_sigma(State& state, OptionArguments arguments, std::optional<double>& out) {
+Applied set_sigma(State& state, OptionArguments arguments, std::string_view accepted,
+                  std::optional<double>& out) {
   const auto value = read_real(arguments[0]);
-  if (!value || *value < 0) return refuse_argument(state, arguments[0], "a number from 0 on");
+  if (!value || *value < 0) return refuse_argument(state, arguments[0], accepted);
   out = value;
   return {};
 }
@@ -166,8 +166,8 @@ Applied apply_option(State& state, std::string_view segment, bool trusted) {
   const std::string_view outer = std::exchange(state.option, (*option)->long_name());
   if (arguments.size() > (*option)->max_arguments) {
     return refuse(RequestErrorKind::kInvalidArgument, state.option,
-                  fmt::format("{}: found {} arguments; accepted: at most {}", state.option,
-                              arguments.size(), (*option)->max_arguments));
+                  fmt::format("found {} arguments; accepted: at most {}", arguments.size(),
+                              (*option)->max_arguments));
   }
   auto applied = (*option)->apply(state, arguments);
   state.option = outer;

@@ -4,7 +4,8 @@
 namespace framewire::service::url {
 namespace {
 
-constexpr std::string_view kColors = "3 or 6 hexadecimal digits";
+constexpr std::string_view kColors = "3 or 6 hexadecimal digits, or three numbers from 0 to 255";
+constexpr std::string_view kNothingAccepted = "nothing; this service does not do it";
 
 Applied set_watermark_place(const State& state, OptionArguments arguments, WatermarkOptions& out) {
   if (arguments.size() > 1 && !arguments[1].empty()) {
@@ -30,11 +31,11 @@ Applied apply_trim(State& state, OptionArguments arguments) {
   trim.threshold.reset();  // an empty one turns trimming off
   if (!arguments[0].empty()) {
     trim.threshold = read_real(arguments[0]);
-    if (!trim.threshold) return refuse_argument(state, arguments[0], "a number, or nothing");
+    if (!trim.threshold) return refuse_argument(state, arguments[0], kNothingAccepted);
   }
   if (arguments.size() > 1 && !arguments[1].empty()) {
     trim.color = read_rgb(arguments[1]);
-    if (!trim.color) return refuse_argument(state, arguments[1], kColors);
+    if (!trim.color) return refuse_argument(state, arguments[1], "3 or 6 hexadecimal digits");
   }
   if (arguments.size() > 2 && !arguments[2].empty()) {
     set_flag(arguments.subspan(2), trim.equal_horizontal);
@@ -56,8 +57,7 @@ Applied apply_background(State& state, OptionArguments arguments) {
   for (std::size_t i = 0; i < color.size(); ++i) {
     const auto part = i < arguments.size() ? read_integer(arguments[i], 0, 255) : std::nullopt;
     if (!part) {
-      return refuse_argument(state, i < arguments.size() ? arguments[i] : "",
-                             "3 or 6 hexadecimal digits, or three numbers from 0 to 255");
+      return refuse_argument(state, i < arguments.size() ? arguments[i] : "", kColors);
     }
     color[i] = static_cast<std::uint8_t>(*part);
   }
@@ -70,7 +70,7 @@ Applied apply_watermark(State& state, OptionArguments arguments) {
   WatermarkOptions& mark = state.request.options.watermark;
   const auto opacity = read_real(arguments[0]);
   if (!opacity || *opacity < 0 || *opacity > 1) {
-    return refuse_argument(state, arguments[0], "an opacity from 0 to 1");
+    return refuse_argument(state, arguments[0], kZeroAccepted);
   }
   mark.opacity = opacity;
   if (auto set = set_watermark_place(state, arguments, mark); !set) return set;

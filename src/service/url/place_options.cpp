@@ -9,7 +9,8 @@ Applied set_offset(const State& state, std::string_view text, bool focus,
   if (text.empty() && !focus) return {};
   const auto value = read_real(text);
   if (!value || (focus && (*value < 0 || *value > 1))) {
-    return refuse_argument(state, text, focus ? "a number from 0 to 1" : "a number");
+    return refuse_argument(state, text,
+                           focus ? "a number from 0 to 1" : "a number from -1000000 to 1000000");
   }
   out = value;
   return {};
@@ -36,9 +37,7 @@ Applied set_crop_side(const State& state, std::string_view text, std::optional<d
 Applied set_gravity(State& state, OptionArguments arguments, bool smart, GravityOptions& out) {
   const auto type = read_gravity_type(arguments[0]);
   if (!type || type == GravityType::kRe || (type == GravityType::kSm && !smart)) {
-    return refuse_argument(state, arguments[0],
-                           smart ? "ce, no, so, ea, we, noea, nowe, soea, sowe, fp, sm"
-                                 : "ce, no, so, ea, we, noea, nowe, soea, sowe, fp");
+    return refuse_argument(state, arguments[0], "ce, no, so, ea, we, noea, nowe, soea, sowe, fp");
   }
   const bool focus = type == GravityType::kFp;
   if (type == GravityType::kSm) {
@@ -85,7 +84,7 @@ Applied apply_padding(State& state, OptionArguments arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].empty()) continue;
     std::optional<std::int32_t> side;
-    if (auto set = set_whole(state, arguments.subspan(i, 1), side); !set) return set;
+    if (auto set = set_whole(state, arguments.subspan(i, 1), kSideAccepted, side); !set) return set;
     if (i == 0) pad = {.top = side, .right = side, .bottom = side, .left = side};
     if (i == 1) pad.right = pad.left = side;
     if (i == 2) pad.bottom = side;
@@ -96,8 +95,9 @@ Applied apply_padding(State& state, OptionArguments arguments) {
 
 Applied apply_rotate(State& state, OptionArguments arguments) {
   std::optional<std::int32_t> degrees;
-  if (!set_whole(state, arguments, degrees) || *degrees % 90 != 0) {
-    return refuse_argument(state, arguments[0], "0, 90, 180, 270 and further multiples of 90");
+  if (!set_whole(state, arguments, {}, degrees) || *degrees % 90 != 0) {
+    return refuse_argument(state, arguments[0],
+                           "0, 90, 180, 270 and further multiples of 90 below 2147483648");
   }
   state.request.options.rotate = degrees;
   return {};

@@ -17,9 +17,8 @@ Applied apply_preset(State& state, std::size_t index) {
   // One that is in use, or was used, is skipped, so that circles end.
   if (state.used_presets[index]) return {};
   if (state.depth == Presets::kMaxDepth) {
-    return refuse(
-        RequestErrorKind::kInvalidArgument, state.option,
-        fmt::format("preset: presets name one another more than {} deep", Presets::kMaxDepth));
+    return refuse(RequestErrorKind::kInvalidArgument, state.option,
+                  fmt::format("presets name one another more than {} deep", Presets::kMaxDepth));
   }
   state.used_presets[index] = true;
   state.request.used_presets.push_back(state.presets.name(index));

@@ -46,6 +46,10 @@ std::string_view to_string(RequestErrorKind kind) noexcept {
   return "invalid_url";
 }
 
+std::string to_text(const RequestError& error) {
+  return error.option.empty() ? error.message : error.option + ": " + error.message;
+}
+
 std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; }
 
 tl::unexpected<RequestError> refuse(RequestErrorKind kind, std::string_view option,

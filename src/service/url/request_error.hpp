@@ -24,7 +24,8 @@ enum class RequestErrorKind : std::uint8_t {
 [[nodiscard]] std::string_view to_string(RequestErrorKind kind) noexcept;
 
 /// One refusal. `option` and `message` may be shown to strangers: printable ASCII of bounded length
-/// that never repeats a secret. Both are empty for kNoMemory.
+/// that never repeats a secret. Both are empty for kNoMemory. `message` does not name the option:
+/// whoever shows it does, as to_text() or error_response().
 struct RequestError {
   RequestErrorKind kind = RequestErrorKind::kInvalidUrl;
   std::string option;   ///< its long name, for an unknown or forbidden one the name as written
@@ -33,6 +34,9 @@ struct RequestError {
 
 template <typename T>
 using Parsed = tl::expected<T, RequestError>;
+
+/// "OPTION: MESSAGE", or the message alone where the refusal is about no option.
+[[nodiscard]] std::string to_text(const RequestError& error);
 
 /// Strangers' text for a message: between ' ', without control characters and bytes beyond ASCII,
 /// cut after 60 characters.

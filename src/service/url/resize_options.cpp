@@ -15,11 +15,11 @@ using options::kMinFactor;
 constexpr double kMaxSharpen = 10;  // of the option `sharpen`, and of libvips' filter
 
 Parsed<void> unsupported(std::string_view option, std::string_view why) {
-  return refuse(RequestErrorKind::kUnsupported, option, fmt::format("{}: {}", option, why));
+  return refuse(RequestErrorKind::kUnsupported, option, std::string(why));
 }
 
-Parsed<void> beyond(std::string_view option, double low, double high) {
-  return unsupported(option, fmt::format("accepted here: {} to {}", low, high));
+Parsed<void> beyond(std::string_view option, double found, double low, double high) {
+  return unsupported(option, fmt::format("found {}; accepted: {} to {}", found, low, high));
 }
 
 // What changes pixels in ways that the library does not know.
@@ -59,14 +59,16 @@ Parsed<void> set_size(const ImageOptions& from, ResizeOptions& to) {
       {"min-width", to.min_width_px = from.min_width.value_or(0)},
       {"min-height", to.min_height_px = from.min_height.value_or(0)}};
   for (const auto& [name, side] : sides) {
-    if (side > kMaxAskedSide) return beyond(name, 0, kMaxAskedSide);
+    if (side > kMaxAskedSide) return beyond(name, side, 0, kMaxAskedSide);
   }
   const std::pair<const char*, double> factors[] = {
       {"zoom", to.zoom_x = from.zoom_width.value_or(1)},
       {"zoom", to.zoom_y = from.zoom_height.value_or(1)},
       {"dpr", to.dpr = from.dpr.value_or(1)}};
   for (const auto& [name, factor] : factors) {
-    if (factor < kMinFactor || factor > kMaxFactor) return beyond(name, kMinFactor, kMaxFactor);
+    if (factor < kMinFactor || factor > kMaxFactor) {
+      return beyond(name, factor, kMinFactor, kMaxFactor);
+    }
   }
   to.resize = mode_of(from.resizing_type.value_or(ResizingType::kFit));
   to.enlarge = from.enlarge.value_or(false);
@@ -107,9 +109,8 @@ Gravity::Anchor anchor_of(GravityType type) {
 
 Parsed<Gravity> to_gravity(std::string_view option, const GravityOptions& from) {
   if (from.type == GravityType::kSm) {
-    return refuse(
-        RequestErrorKind::kUnsupported, option,
-        fmt::format("{}: this service does not look for what is in a picture (sm)", option));
+    return refuse(RequestErrorKind::kUnsupported, option,
+                  "this service does not look for what is in a picture (sm)");
   }
   Gravity to;
   to.anchor = anchor_of(from.type.value_or(GravityType::kCe));
@@ -121,7 +122,9 @@ Parsed<Gravity> to_gravity(std::string_view option, const GravityOptions& from) 
     return to;
   }
   if (std::abs(x) > kMaxAskedSide || std::abs(y) > kMaxAskedSide) {
-    return tl::unexpected<RequestError>(beyond(option, -kMaxAskedSide, kMaxAskedSide).error());
+    const double found = std::abs(x) > kMaxAskedSide ? x : y;
+    return tl::unexpected<RequestError>(
+        beyond(option, found, -kMaxAskedSide, kMaxAskedSide).error());
   }
   to.offset_x = x;
   to.offset_y = y;
@@ -176,7 +179,7 @@ Parsed<void> set_border(const ImageOptions& from, ResizeOptions& to) {
                 .left_px = pad.left.value_or(0)};
   for (const std::int32_t side :
        {to.padding.top_px, to.padding.right_px, to.padding.bottom_px, to.padding.left_px}) {
-    if (side > kMaxAskedSide) return beyond("padding", 0, kMaxAskedSide);
+    if (side > kMaxAskedSide) return beyond("padding", side, 0, kMaxAskedSide);
   }
   // A background alone is for transparent pictures, which JPEGs are not; the library would pad.
   if (!adds_background(from)) {

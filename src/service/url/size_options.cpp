@@ -6,7 +6,7 @@ namespace {
 
 Parsed<double> read_factor(const State& state, std::string_view text) {
   const auto value = read_real(text);
-  if (!value || *value <= 0) return refuse_argument(state, text, "a number above 0");
+  if (!value || *value <= 0) return refuse_argument(state, text, "a number from 0.0001 to 100000");
   return *value;
 }
 

@@ -133,7 +133,7 @@ class WorkerPool::State {
   void look_for_answer(Seat& seat, Clock::time_point now);
   [[nodiscard]] Result<void> welcome(Worker& worker);
   void seat_worker(Seat& seat);
-  void start_failed(Seat& seat, const std::string& why);
+  void start_failed(Seat& seat, const Status& why);
   void watch(Worker& worker, Clock::time_point now);
   [[nodiscard]] bool has_ended(Worker& worker, bool expected);
   void retire(Clock::time_point now);

@@ -151,7 +151,7 @@ void WorkerPool::State::look_after_seat(Seat& seat, Clock::time_point now) {
 
 void WorkerPool::State::start_worker(Seat& seat) {
   auto process = WorkerProcess::start(options_.command);
-  if (!process) return start_failed(seat, process.error().to_string());
+  if (!process) return start_failed(seat, process.error());
   auto worker = std::make_shared<Worker>(std::move(*process));
   worker->socket.emplace(worker->process.take_socket());
   worker->since = Clock::now();
@@ -173,7 +173,7 @@ void WorkerPool::State::start_worker(Seat& seat) {
     order.devices[order.device_count++] = ordinal;
   }
   if (auto sent = worker->socket->send(bytes_of(order)); !sent) {
-    return start_failed(seat, sent.error().to_string());
+    return start_failed(seat, sent.error());
   }
   seat.coming = std::move(worker);
 }
@@ -182,12 +182,15 @@ void WorkerPool::State::look_for_answer(Seat& seat, Clock::time_point now) {
   Worker& worker = *seat.coming;
   // What it has said counts before that it has ended.
   if (auto welcomed = welcome(worker); !welcomed) {
-    return start_failed(seat, welcomed.error().to_string());
+    return start_failed(seat, welcomed.error());
   }
   if (worker.session != nullptr) return seat_worker(seat);
-  if (const auto end = worker.process.collect()) return start_failed(seat, end->to_string());
+  if (const auto end = worker.process.collect()) {
+    return start_failed(seat, Status(StatusCode::kInternal, end->to_string()));
+  }
   if (now - worker.since > options_.start_time) {
-    start_failed(seat, fmt::format("not ready after {} ms", options_.start_time.count()));
+    start_failed(seat, Status(StatusCode::kInternal,
+                              fmt::format("not ready after {} ms", options_.start_time.count())));
   }
 }
 
@@ -253,14 +256,16 @@ void WorkerPool::State::remove_serving(const Worker& worker) noexcept {
   std::erase_if(serving_, [&](const WorkerPtr& one) { return one.get() == &worker; });
 }
 
-void WorkerPool::State::start_failed(Seat& seat, const std::string& why) {
+void WorkerPool::State::start_failed(Seat& seat, const Status& why) {
   const int pid = seat.coming == nullptr ? 0 : seat.coming->process.pid();
   seat.coming.reset();  // which ends it
   ++failed_starts_;
   seat.due = Clock::now() + pause_after(++seat.failures);
   for (Seat& other : seats_) other.is_to_renew = false;
-  if (!first_failure_) first_failure_ = Status(StatusCode::kInternal, "no worker starts: " + why);
-  warn("worker not started", why, pid);
+  const std::string text = why.code() == StatusCode::kInternal ? why.message() : why.to_string();
+  // Under the worker's own code: without workers the service would end with that one.
+  if (!first_failure_) first_failure_ = Status(why.code(), "no worker starts: " + text);
+  warn("worker not started", text, pid);
 }
 
 /// Kills a worker that has something to do and does nothing, or is believed no more.

@@ -137,9 +137,7 @@ Result<void> S3Request::set_up(CURL* easy, std::chrono::milliseconds left) {
       set_option(easy, CURLOPT_BUFFERSIZE, kReceiveBytes) &&
       (call_.answer_comes_late ||
        (set_option(easy, CURLOPT_LOW_SPEED_LIMIT, kMinBytesPerSecond) &&
-        set_option(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(timing.stalled.count())))) &&
-      // Unpacks what was stored compressed, which is sent so whatever is asked for.
-      (!call_.sink || set_option(easy, CURLOPT_ACCEPT_ENCODING, "gzip"));
+        set_option(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(timing.stalled.count()))));
   const bool callbacks =
       set_option(easy, CURLOPT_ERRORBUFFER, error_text_.data()) &&
       set_option(easy, CURLOPT_HEADERFUNCTION, &S3Request::on_header) &&

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <optional>
+#include <store/s3/gunzip.hpp>
 #include <store/s3/web_store.hpp>
 
 namespace framewire::store::s3 {
@@ -32,28 +34,43 @@ class WholeSink final : public BodySink {
   explicit WholeSink(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
   Result<void> begin(const ObjectHead& head) override {
     bytes.clear();
-    if (!head.content_encoding.empty() && head.content_encoding != "identity" &&
-        head.content_encoding != "gzip") {
+    gunzip_.reset();
+    if (is_gzip(head.content_encoding)) {
+      gunzip_.emplace();
+    } else if (!head.content_encoding.empty() && head.content_encoding != "identity") {
       return fail(StatusCode::kUnsupported,
                   fmt::format("has Content-Encoding {}; accepted: gzip, identity",
                               printable(head.content_encoding, 100)));
     }
-    if (*head.bytes > max_bytes_) return too_large(*head.bytes);
+    if (!gunzip_ && *head.bytes > max_bytes_) return too_large(*head.bytes);
     return {};
   }
   Result<void> append(std::span<const std::uint8_t> more) override {
+    if (!gunzip_) return add(more);
+    gunzip_->give(more);
+    while (true) {
+      const auto piece = gunzip_->next();
+      if (!piece) return fail(piece.error());
+      if (piece->empty()) return {};
+      if (auto added = add(*piece); !added) return added;
+    }
+  }
+  /// Whether a body that is sent compressed has come to its end.
+  [[nodiscard]] bool is_whole() const noexcept { return !gunzip_ || gunzip_->ended(); }
+  std::vector<std::uint8_t> bytes;
+
+ private:
+  [[nodiscard]] Result<void> add(std::span<const std::uint8_t> more) {
     if (more.size() > max_bytes_ - bytes.size()) return too_large(bytes.size() + more.size());
     bytes.insert(bytes.end(), more.begin(), more.end());
     return {};
   }
-  std::vector<std::uint8_t> bytes;
-
- private:
   [[nodiscard]] tl::unexpected<Status> too_large(std::uint64_t found) const {
     return fail(StatusCode::kTooLarge,
                 fmt::format("has {} bytes or more; accepted: up to {}", found, max_bytes_));
   }
   const std::uint64_t max_bytes_;
+  std::optional<Gunzip> gunzip_;  ///< where the body is compressed
 };
 
 }  // namespace
@@ -151,6 +168,9 @@ Result<std::optional<WholeObject>> WebStore::read_whole(const std::string& key,
   if (!answer) return failed(key, answer.error());
   if (is_missing(*answer)) return std::nullopt;
   if (answer->fields.status >= 300) return failed(key, explain(*answer));
+  if (!sink->is_whole()) {
+    return failed(key, Status(StatusCode::kIoError, "is cut off: its gzip does not end"));
+  }
   ObjectInfo info = info_of(key, answer->fields, sink->bytes.size());
   return WholeObject{std::move(info), std::move(sink->bytes)};
 }

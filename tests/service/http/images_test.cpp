@@ -254,6 +254,54 @@ TEST(HttpImagesAttack, NobodyIsRefusedForAnothersShare) {
   EXPECT_TRUE(images.server->idle());
 }
 
+/// Originals that are announced and trickle in hold memory in the share of who asked for them, and
+/// the slowest gives way to others.
+TEST(HttpImagesAttack, OriginalsThatTrickleGiveWayToOthers) {
+  const std::string jpeg = text_of(make_jpeg(400, 300));
+  const std::string large = jpeg + std::string(45'000'000 - jpeg.size(), '\0');
+  std::atomic<bool> over = false;
+  ServiceSettings settings = loopback();
+  settings.bytes_under_way = 100'000'000;
+  settings.request_timeout_ms = 300'000;
+  settings.source.download_timeout = std::chrono::minutes(5);
+  const ImageServer images(
+      [&](scripted::Connection& connection) {
+        const std::string head = connection.read_head();
+        if (head.find("/slow") == std::string::npos) {
+          (void)connection.send(scripted::ok(large));
+          return;
+        }
+        const bool slower = head.find("/slower") != std::string::npos;
+        (void)connection.send("HTTP/1.1 200 OK\r\nContent-Length: 45000000\r\n\r\n");
+        const std::string some(slower ? 200 : 20'000, 'x');
+        while (!over && connection.open() && connection.send(some)) {
+          std::this_thread::sleep_for(50ms);
+        }
+      },
+      settings);
+  const auto target = [](const std::string& name) {
+    return "/unsafe/rs:fit:8:0/plain/http://images.test/" + name + ".jpg";
+  };
+  ClientAdmission& admission = images.server->server().admission();
+  TestClient slow(images.server->endpoint());
+  TestClient slower(images.server->endpoint());
+  ASSERT_TRUE(slow.send(get(target("slow"))));
+  ASSERT_TRUE(slower.send(get(target("slower"))));
+  ASSERT_TRUE(within_a_minute([&] { return admission.usage().bytes >= 90'000'000; }))
+      << "they count while they come";
+  const auto begun = std::chrono::steady_clock::now();
+  int status = 0;
+  ASSERT_TRUE(within_a_minute([&] {
+    const OtherAddress other(images.server->endpoint());
+    if (other.send(get(target("whole")))) status = other.status();
+    return status == 200;
+  })) << status;
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+  EXPECT_EQ(slower.receive()->status, 429);
+  EXPECT_GE(admission.usage().bytes, 45'000'000u) << "the other one has its share, and goes on";
+  over = true;
+}
+
 // What it has sent behind its request fills the buffer, so that its end is not read.
 TEST(HttpImagesAttack, WhoVanishesBehindWhatItSentIsNoticed) {
   ServiceSettings settings = loopback();
@@ -286,6 +334,18 @@ TEST(HttpImages, SignaturesGoBeforeAllElse) {
   EXPECT_EQ(images.ask(kImageTarget)->status, 403);
   EXPECT_EQ(images.ask("/unsafe/nonsense:1/plain/http://images.test/a.jpg")->status, 403);
   EXPECT_EQ(images.origin.connections(), 0);
+}
+
+TEST(HttpImages, ErrorsNameTheOptionOnce) {
+  const ImageServer images(scripted::answering([](const std::string&) { return ""; }));
+  const auto told = [&](const std::string& options) {
+    const auto answer = images.ask("/unsafe/" + options + "/plain/http://images.test/a.jpg");
+    return answer ? answer->body : "nothing";
+  };
+  EXPECT_EQ(told("w:x"), "width: found 'x'; accepted: a whole number from 0 to 1000000\n");
+  EXPECT_EQ(told("w:1000001"), "width: found 1000001; accepted: 0 to 1000000\n");
+  EXPECT_EQ(told("f:png"), "format: this service writes jpeg alone, not png\n");
+  EXPECT_EQ(told("wdith:1"), "wdith: there is no such option\n");
 }
 
 TEST(HttpImages, NamesFilesSafely) {

@@ -412,12 +412,40 @@ TEST(HttpAdmissionAttack, NothingGivesWayThatWouldFreeNothing) {
   ASSERT_EQ(admission.admit(kAnn, 900, 1, large, now), Verdict::kAdmitted);
   ASSERT_EQ(admission.admit(kBob, 200, 1, bobs, now), Verdict::kOverBudget);
   EXPECT_TRUE(admission.gives_way(kAnn, now).bodies) << "bytes";
-  // One thread of several cuts, and a tenth of a second later another may.
-  EXPECT_TRUE(admission.begin_cut(kAnn, now).answers) << "bytes";
-  EXPECT_FALSE(admission.begin_cut(kAnn, now + 1ms).any());
-  EXPECT_TRUE(admission.begin_cut(kAnn, now + 100ms).bodies);
+  // The first thread that asks waits for the others; then one in a tenth of a second cuts.
+  const int one = 0, two = 0;
+  EXPECT_FALSE(admission.begin_cut(kAnn, 10, &one, now).any());
+  EXPECT_TRUE(admission.begin_cut(kAnn, 10, &one, now + 100ms).answers) << "bytes";
+  EXPECT_FALSE(admission.begin_cut(kAnn, 5, &two, now + 101ms).any());
+  EXPECT_TRUE(admission.begin_cut(kAnn, 5, &two, now + 200ms).bodies);
+  EXPECT_TRUE(admission.begin_cut(kAnn, 10, &one, now + 300ms).bodies);
   large.give_back();
-  EXPECT_FALSE(admission.begin_cut(kAnn, now + 200ms).any()) << "it has its share";
+  EXPECT_FALSE(admission.begin_cut(kAnn, 10, &one, now + 400ms).any()) << "it has its share";
+}
+
+TEST(HttpAdmission, TheSlowestOfAllThreadsGivesWayFirst) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  ClientAdmission::Ticket large, bobs;
+  ASSERT_EQ(admission.admit(kAnn, 900, 1, large, now), Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit(kBob, 200, 1, bobs, now), Verdict::kOverBudget);
+  const int one = 0, two = 0, three = 0;
+  const auto cuts = [&](const int& thread, double pace, int ms) {
+    return admission.begin_cut(kAnn, pace, &thread, now + std::chrono::milliseconds(ms)).any();
+  };
+  EXPECT_FALSE(cuts(one, 1000, 0)) << "nobody else has been heard of yet";
+  EXPECT_FALSE(cuts(two, 10, 30));
+  EXPECT_FALSE(cuts(three, 500, 60));
+  EXPECT_FALSE(cuts(one, 1000, 100)) << "two has a slower one";
+  EXPECT_TRUE(cuts(two, 10, 130));
+  EXPECT_FALSE(cuts(three, 500, 160)) << "too soon";
+  EXPECT_FALSE(cuts(one, 1000, 230)) << "three has a slower one";
+  EXPECT_TRUE(cuts(three, 500, 260));
+  // Whom nobody has heard of for a while has nothing slow any more.
+  EXPECT_FALSE(cuts(two, 10, 300));
+  EXPECT_FALSE(cuts(one, 1000, 400));
+  EXPECT_TRUE(cuts(one, 1000, 600));
+  EXPECT_TRUE(cuts(one, 1000, 700));
 }
 
 TEST(HttpAdmission, AnnouncedPixelsAreJudgedAndNotHeld) {
@@ -451,6 +479,31 @@ TEST(HttpAdmission, WhatHasComeWholeIsNotRefusedForAShare) {
   ASSERT_EQ(admission.admit_announced(kBob, 500, 1, c, now), Verdict::kAdmitted);
   admission.answered(b, 900);
   EXPECT_EQ(admission.settle_or_wait(c, 500, 100, now), Verdict::kAdmitted);
+}
+
+/// Bodies of unknown length, and pictures that have more pixels than their length lets expect.
+TEST(HttpAdmission, WhatHasComeWholeWaitsForItsClientsShareOfPixels) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  ClientAdmission::Ticket a, b, large, bobs;
+  for (auto* ticket : {&a, &b, &large}) {
+    ASSERT_EQ(admission.admit_announced(kAnn, 10, 10, *ticket, now), Verdict::kAdmitted);
+  }
+  ASSERT_EQ(admission.admit_announced(kBob, 10, 10, bobs, now), Verdict::kAdmitted);
+  EXPECT_EQ(admission.settle_or_wait(a, 10, 400, now), Verdict::kAdmitted);
+  EXPECT_EQ(admission.settle_or_wait(large, 10, 600, now), Verdict::kAdmitted) << "nobody waits";
+  EXPECT_EQ(admission.settle_or_wait(bobs, 10, 400, now), Verdict::kOverBudget);
+  a.give_back();
+  EXPECT_EQ(admission.settle_or_wait(b, 10, 100, now), Verdict::kClientShare) << "Bob's turn";
+  EXPECT_EQ(admission.settle_or_wait(bobs, 10, 400, now), Verdict::kAdmitted);
+  large.give_back();
+  EXPECT_EQ(admission.settle_or_wait(b, 10, 600, now), Verdict::kAdmitted) << "it is the only one";
+  b.give_back();
+  ClientAdmission::Ticket c;
+  ASSERT_EQ(admission.admit_announced(kAnn, 10, 10, c, now + std::chrono::seconds(3)),
+            Verdict::kAdmitted);
+  EXPECT_EQ(admission.settle_or_wait(c, 10, 500, now), Verdict::kAdmitted) << "its share";
+  EXPECT_EQ(admission.usage().pixels, 900u);
 }
 
 TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {

@@ -36,7 +36,7 @@ class SourceFiles : public ::testing::TestWithParam<FileRoot::Walk> {
   Fetched<Original> read(std::string_view path, const FetchRequest& request = {},
                          const std::function<void()>& between = {}) {
     const FileRoot root = open(folder_.path());
-    Body body(allocate_, budget_, max_bytes_);
+    Body body(allocate_, budget_, max_bytes_, anything_);
     return read_file(root, path, request, {}, body, between);
   }
   FetchErrorKind refusal(std::string_view path) {
@@ -48,6 +48,7 @@ class SourceFiles : public ::testing::TestWithParam<FileRoot::Walk> {
   TemporaryFolder outside_;
   TemporaryFolder folder_;
   Allocate allocate_;
+  std::function<bool(std::size_t, std::size_t)> anything_;
   Budget budget_{std::size_t{1} << 30};
   std::size_t max_bytes_ = std::size_t{8} << 20;
 };
@@ -303,6 +304,9 @@ INSTANTIATE_TEST_SUITE_P(Walks, SourceFilesAttack,
                            return row.param == FileRoot::Walk::kKernel ? "Kernel" : "Components";
                          });
 
+/// FetchRequest::may_hold of somebody who does not care.
+const std::function<bool(std::size_t, std::size_t)> anything;
+
 TEST(SourceBody, MemoryIsTakenOnceWhereTheLengthIsKnown) {
   std::vector<std::size_t> asked;
   std::vector<std::uint8_t> memory(100);
@@ -311,7 +315,7 @@ TEST(SourceBody, MemoryIsTakenOnceWhereTheLengthIsKnown) {
     return InputSlice{std::span(memory).first(bytes), std::make_shared<int>(0)};
   };
   Budget budget(100);
-  Body body(allocate, budget, 100);
+  Body body(allocate, budget, 100, anything);
   ASSERT_FALSE(body.expect(10));
   const std::vector<std::uint8_t> part = {1, 2, 3, 4, 5};
   ASSERT_FALSE(body.append(part));
@@ -330,7 +334,7 @@ TEST(SourceBody, PiecesOfAnUnknownLengthAreJoinedInOrder) {
   const Allocate ordinary;
   Budget budget(std::size_t{64} << 20);
   constexpr std::size_t kMaxBytes = 20'000'000;
-  Body body(ordinary, budget, kMaxBytes);
+  Body body(ordinary, budget, kMaxBytes, anything);
   std::vector<std::uint8_t> all(kMaxBytes);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint8_t>(i * 31 + i / 251);
   std::size_t at = 0;
@@ -347,10 +351,47 @@ TEST(SourceBody, PiecesOfAnUnknownLengthAreJoinedInOrder) {
   EXPECT_TRUE(budget.take(std::size_t{64} << 20)) << "the budget is whole again";
 }
 
+TEST(SourceBody, WhoeverPaysIsAskedBeforeMemoryIsTaken) {
+  std::vector<std::size_t> taken;
+  const Allocate allocate = [&](std::size_t bytes) -> Result<InputSlice> {
+    taken.push_back(bytes);
+    const std::shared_ptr<std::uint8_t[]> memory(new std::uint8_t[bytes]);
+    return InputSlice{{memory.get(), bytes}, memory};
+  };
+  std::size_t held = 0, arrived = 0, bound = 300'000;
+  const std::function<bool(std::size_t, std::size_t)> may_hold = [&](std::size_t to_hold,
+                                                                     std::size_t so_far) {
+    held = to_hold;
+    arrived = so_far;
+    return to_hold <= bound;
+  };
+  Budget budget(std::size_t{64} << 20);
+  const std::vector<std::uint8_t> part(100'000);
+  {
+    Body body(allocate, budget, 1'000'000, may_hold);
+    EXPECT_EQ(body.expect(300'001), FetchErrorKind::kBusy);
+    EXPECT_TRUE(taken.empty());
+    ASSERT_FALSE(body.expect(300'000));
+    ASSERT_FALSE(body.append(part));
+    EXPECT_EQ(held, 300'000u);
+    EXPECT_EQ(arrived, 100'000u);
+    bound = 0;
+    EXPECT_EQ(body.append(part), FetchErrorKind::kBusy) << "and as it comes";
+  }
+  bound = 300'000;
+  Body unknown(allocate, budget, 1'000'000, may_hold);
+  ASSERT_FALSE(unknown.append(part));
+  ASSERT_FALSE(unknown.append(part));
+  EXPECT_GE(held, 200'000u);
+  EXPECT_EQ(unknown.append(part).value_or(FetchErrorKind::kIo), FetchErrorKind::kBusy);
+  unknown.reset();
+  EXPECT_TRUE(budget.take(std::size_t{64} << 20)) << "the budget is whole again";
+}
+
 TEST(SourceBody, FewerBytesThanExpectedAreTruncated) {
   const Allocate ordinary;
   Budget budget(100);
-  Body body(ordinary, budget, 100);
+  Body body(ordinary, budget, 100, anything);
   ASSERT_FALSE(body.expect(10));
   const std::uint8_t byte = 7;
   ASSERT_FALSE(body.append({&byte, 1}));

@@ -190,6 +190,28 @@ TEST(SourceObjects, CompressedOnesAreUnpackedWithinTheBounds) {
   EXPECT_EQ(kind_of(other.fetch("s3://photos/a.jpg")), "content_encoding");
 }
 
+/// As of an origin: see SourceOriginAnswersAttack.
+TEST(SourceObjectsAttack, AGzipThatIsCutOffIsNoWholeObject) {
+  const std::string body = std::string(100'000, 'x') + "end";
+  const std::string packed = test::gzip_stored(body);
+  Heads heads;
+  for (const std::size_t bytes : {packed.size() - 1, packed.size() - 9, packed.size() / 2,
+                                  std::size_t{11}, std::size_t{3}, std::size_t{0}}) {
+    ObjectOrigin origin(
+        heads.answering(test::ok(packed.substr(0, bytes), "Content-Encoding: gzip\r\n")));
+    EXPECT_EQ(kind_of(origin.fetch("s3://photos/a.jpg")), "truncated") << bytes;
+  }
+  ObjectOrigin none(heads.answering(test::ok(kPicture, "Content-Encoding: gzip\r\n")));
+  EXPECT_EQ(kind_of(none.fetch("s3://photos/a.jpg")), "bad_answer");
+  for (const char* coding : {"gzip", "x-gzip", "GZIP"}) {
+    ObjectOrigin whole(heads.answering(
+        test::ok(packed + packed, "Content-Encoding: " + std::string(coding) + "\r\n")));
+    const auto original = whole.fetch("s3://photos/a.jpg");
+    ASSERT_TRUE(original) << coding << ": " << original.error().message;
+    EXPECT_EQ(test::text(*original), body + body) << coding;
+  }
+}
+
 TEST(SourceObjectsAttack, OnlyWhatTheSettingsAllowIsAskedFor) {
   Heads heads;
   SourceSettings settings;

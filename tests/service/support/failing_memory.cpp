@@ -25,7 +25,7 @@ bool fails_now() noexcept {
 
 }  // namespace
 
-FailingMemory::FailingMemory(long n) {
+FailingMemory::FailingMemory(long n) : n_(n) {
   counted = true;
   left = n;
 }
@@ -36,6 +36,8 @@ FailingMemory::~FailingMemory() {
 }
 
 bool FailingMemory::failed() const { return left.load() <= 0; }
+
+long FailingMemory::allocations() const { return n_ - left.load(); }
 
 }  // namespace framewire::service::test
 

@@ -14,6 +14,11 @@ class FailingMemory {
 
   /// Whether the n-th allocation came.
   [[nodiscard]] bool failed() const;
+  /// How many came; at most n.
+  [[nodiscard]] long allocations() const;
+
+ private:
+  const long n_;
 };
 
 }  // namespace framewire::service::test

@@ -1,6 +1,8 @@
 // What URLs ask of the library, and in which one spelling they are remembered.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <service/url/option_state.hpp>
 #include <service/url/resize_options.hpp>
 #include <set>
 #include <tests/service/url/cases.hpp>
@@ -91,6 +93,98 @@ TEST(ResizeOptionsOfUrls, SayWhatIsNotDoneHere) {
   for (const auto& [url, option] : table) {
     EXPECT_EQ(mapped(url), std::string("unsupported ") + option) << url;
   }
+}
+
+// The refusal as clients read it, or "ok".
+std::string refusal(const std::string& options, const UrlSettings& settings) {
+  const auto parsed = parse_options(options, settings);
+  if (!parsed) return to_text(parsed.error());
+  const auto made = to_resize_options(parsed->options, Limits{});
+  return made ? "ok" : to_text(made.error());
+}
+
+TEST(ResizeOptionsOfUrls, RefusalsNameTheOptionOnce) {
+  const UrlSettings settings{.presets = {"old=exp:1"}, .allow_security_options = true};
+  for (const std::string_view name : option_names()) {
+    for (const char* arguments :
+         {"x", "-1", "1e9", "9999999999", "", "1:x", "1:1:x", "1:1:1:x", "sm", "re", "2", "0.5:x",
+          "fp:2:2", "1:2:3:4:5:6:7:8:9", "png:x", "//8", "old"}) {
+      const std::string text = refusal(std::string(name) + ":" + arguments, settings);
+      if (text == "ok") continue;
+      const std::string option = text.substr(0, text.find(": ") + 2);
+      EXPECT_GT(option.size(), 2u) << text;
+      EXPECT_EQ(text.find(option, 1), std::string::npos) << text;
+    }
+  }
+  EXPECT_EQ(refusal("pr:old", settings), "expires: this URL has expired");
+  EXPECT_EQ(refusal("wdith:1", {}), "wdith: there is no such option");
+  EXPECT_EQ(refusal("msr:1", {}),
+            "max_src_resolution: this server takes no options that change its limits");
+  EXPECT_EQ(refusal("h:1", {.allowed_processing_options = {"w"}}),
+            "h: it is not among the options that this server takes");
+  const auto grammar = Grammar::make({.presets = {"deep=w:x"}});
+  ASSERT_FALSE(grammar);
+  EXPECT_EQ(grammar.error().message(),
+            "preset 'deep': width: found 'x'; accepted: a whole number from 0 to 1000000");
+}
+
+TEST(ResizeOptionsOfUrls, RefusalsStateWhatIsTaken) {
+  // An argument that is no number; the first one beyond the range, or "" where all are taken; the
+  // range; the last ones within it.
+  struct Range {
+    std::string option;
+    std::string beyond;
+    std::string accepted;
+    std::vector<std::string> taken;
+  };
+  const std::string side = "a whole number from 0 to 1000000";
+  const std::string factor = "a number from 0.0001 to 100000";
+  const std::string offset = "a number from -1000000 to 1000000";
+  const Range ranges[] = {
+      {"w:", "1000001", side, {"0", "1000000"}},
+      {"h:", "1000001", side, {"0", "1000000"}},
+      {"mw:", "1000001", side, {"0", "1000000"}},
+      {"mh:", "1000001", side, {"0", "1000000"}},
+      {"s:", "1000001", side, {"0", "1000000"}},
+      {"rs:fit:1:", "1000001", side, {"0", "1000000"}},
+      {"pd:1:", "1000001", side, {"0", "1000000"}},
+      {"z:", "100001", factor, {"0.0001", "100000"}},
+      {"z:1:", "0.00001", factor, {"0.0001", "100000"}},
+      {"dpr:", "100001", factor, {"0.0001", "100000"}},
+      {"g:no:", "1000001", offset, {"-1000000", "1000000"}},
+      {"c:1:1:no:0:", "-1000001", offset, {"-1000000", "1000000"}},
+      {"ex:1:no:", "1000001", offset, {"-1000000", "1000000"}},
+      {"exar:1:no:", "1000001", offset, {"-1000000", "1000000"}},
+      {"g:fp:0:", "1.1", "a number from 0 to 1", {"0", "1"}},
+      {"bl:", "0.1", "0; this service does not do it", {"0"}},
+      {"pix:", "2", "0 or 1; this service does not do it", {"0", "1"}},
+      {"wm:", "0.1", "0; this service does not do it", {"0"}},
+      {"t:", "10", "nothing; this service does not do it", {""}},
+      {"f:", "png", "jpg, jpeg", {"jpg", "jpeg"}},
+      {"q:", "101", "a whole number from 0 to 100", {"0", "100"}},
+      {"bg:1:1:", "256", "3 or 6 hexadecimal digits, or three numbers from 0 to 255", {"0", "255"}},
+      {"mb:",
+       "9223372036854775808",
+       "a whole number of bytes from 0 to 9223372036854775807",
+       {"0", "9223372036854775807"}},
+      {"maf:", "2147483648", "a whole number from 1 to 2147483647", {"1", "2147483647"}},
+      {"mrd:",
+       "2147483648",
+       "a whole number from -2147483648 to 2147483647",
+       {"-2147483648", "2147483647"}},
+  };
+  const UrlSettings settings{.allow_security_options = true};
+  for (const Range& range : ranges) {
+    EXPECT_THAT(refusal(range.option + "x", settings),
+                testing::EndsWith(": found 'x'; accepted: " + range.accepted));
+    EXPECT_NE(refusal(range.option + range.beyond, settings), "ok") << range.option;
+    for (const std::string& argument : range.taken) {
+      EXPECT_EQ(refusal(range.option + argument, settings), "ok") << range.option << argument;
+    }
+  }
+  EXPECT_EQ(refusal("w:1000001", {}), "width: found 1000001; accepted: 0 to 1000000");
+  EXPECT_EQ(refusal("dpr:1e-5", {}), "dpr: found 1e-05; accepted: 0.0001 to 100000");
+  EXPECT_EQ(refusal("g:no:0:-1e7", {}), "gravity: found -10000000; accepted: -1000000 to 1000000");
 }
 
 TEST(ResizeOptionsOfUrls, TakeTheServersDefaultsWhereTheUrlIsSilent) {

@@ -1,7 +1,14 @@
 // Memory that runs out while an engine starts ends no process: the engine is refused, or it works.
 #include <gtest/gtest.h>
+#include <atomic>
+#include <framewire/completion_queue.hpp>
+#include <future>
+#include <memory>
 #include <tests/service/support/failing_memory.hpp>
+#include <tests/support/held_engine.hpp>
 #include <tests/unit/engine/fake_lanes.hpp>
+#include <thread>
+#include <vector>
 
 namespace framewire::engine {
 namespace {
@@ -66,20 +73,29 @@ TEST(EngineMemoryAttack, ALaneWithoutMemoryForItsCodecIsRefused) {
   EXPECT_EQ(made.error().message(), "memory ran out");
 }
 
-/// A group that enters in parts is handed in whole or not at all.
-TEST(EngineMemoryAttack, ALargeGroupForWhichMemoryRunsOutIsNotHandedIn) {
+int answered(const AnswerCounts& answers) { return answers.ok + answers.lost + answers.other; }
+
+/// A group that enters in parts: its first part is handed in, and then each request is answered, or
+/// nothing is.
+/// @param codec  that requests name @param queue  takes answers; null: callbacks do
+void exhaust_a_large_group(CodecKind codec, const std::shared_ptr<CompletionQueue>& queue) {
   constexpr int kRequests = 40;
   EngineOptions options;
   options.queue = 16;  // so that parts are of one request
   const auto engine = make({}, options);
   bool failed = true;
+  bool refused_single_ones = false;
   for (long n = 1; failed; ++n) {
     ASSERT_LT(n, 3'000);
     AnswerCounts answers;
     std::vector<EngineRequest> requests(kRequests);
     for (EngineRequest& request : requests) {
       // Damaged: answered before it has taken much memory.
-      request = {std::span(photos()[0]).first(2), width(16), answers.callback()};
+      request = {std::span(photos()[0]).first(2), width(16), {}};
+      request.options.codec = codec;
+      request.tag = 7;
+      if (queue == nullptr) request.done = answers.callback();
+      request.completions = queue;
     }
     bool thrown = false;
     {
@@ -91,13 +107,95 @@ TEST(EngineMemoryAttack, ALargeGroupForWhichMemoryRunsOutIsNotHandedIn) {
       }
       failed = memory.failed();
       if (thrown) {
-        EXPECT_EQ((answers.ok + answers.lost + answers.other), 0) << "allocation " << n;
+        EXPECT_EQ(answered(answers), 0) << "allocation " << n;
       }
       engine->drain();
     }
-    EXPECT_EQ((answers.ok + answers.lost + answers.other), thrown ? 0 : kRequests)
-        << "allocation " << n;
+    if (queue != nullptr) {
+      for (const Completion& completion : queue->take(2 * kRequests, {})) {
+        EXPECT_EQ(completion.tag, 7u);
+        answers.callback()(completion.result);
+        refused_single_ones |= completion.result.error().code() == StatusCode::kBusy && !thrown;
+      }
+    }
+    EXPECT_EQ(answered(answers), thrown ? 0 : kRequests) << "allocation " << n;
+    EXPECT_EQ(answers.ok, 0);
   }
+  EXPECT_EQ(refused_single_ones, queue != nullptr);
+  EXPECT_EQ(engine->stats().failures % kRequests, 0u) << "each group counts whole";
+}
+
+TEST(EngineMemoryAttack, ALargeGroupForWhichMemoryRunsOutIsAnsweredOrNotHandedIn) {
+  for (const CodecKind codec : {CodecKind::kAuto, CodecKind::kCuda}) {
+    exhaust_a_large_group(codec, nullptr);
+    exhaust_a_large_group(codec, std::make_shared<CompletionQueue>());
+  }
+}
+
+/// While the one thread is held a group has room for 15 requests: no more are made than these and
+/// the part that waits.
+TEST(EngineMemoryAttack, ALargeGroupTakesMemoryAsItEnters) {
+  constexpr int kRequests = 10'000;
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.threads = 1;
+  options.queue = 16;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  AnswerCounts answers;
+  std::vector<EngineRequest> requests(kRequests);
+  for (EngineRequest& request : requests) {
+    request = {std::span(photos()[0]).first(2), width(16), answers.callback()};
+  }
+  long most = 0;
+  std::atomic<bool> over{false};
+  {
+    framewire::test::HeldEngine held(*engine, 1);
+    std::promise<const FailingMemory*> counting;
+    auto counted = counting.get_future();
+    std::thread submitter([&] {
+      const FailingMemory memory(1'000'000'000);
+      counting.set_value(&memory);
+      engine->submit(requests);
+      while (!over) std::this_thread::yield();
+    });
+    const FailingMemory& memory = *counted.get();
+    // Until it waits for room, which the engine's thread never makes.
+    for (long before = 0; most == 0 || before != most;) {
+      before = most;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      most = memory.allocations();
+    }
+    held.release();
+    engine->drain();
+    over = true;
+    submitter.join();
+  }
+  EXPECT_GE(most, 16);
+  EXPECT_LT(most, 100);
+  engine->drain();
+  EXPECT_EQ(answered(answers), kRequests);
+}
+
+/// Without threads of the engine's the caller's works through a group in parts, too.
+TEST(EngineMemoryAttack, ALargeGroupOnTheCallersThreadTakesMemoryAsItIsDone) {
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.callers_thread = true;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  const FailingMemory memory(1'000'000'000);
+  std::vector<long> allocated;
+  std::vector<EngineRequest> requests(1'000);
+  for (EngineRequest& request : requests) {
+    request = {std::span(photos()[0]).first(2), width(16),
+               [&](const Result<Resized>&) { allocated.push_back(memory.allocations()); }};
+  }
+  allocated.reserve(requests.size());
+  const long before = memory.allocations();
+  engine->submit(requests);
+  ASSERT_EQ(allocated.size(), requests.size());
+  EXPECT_LT(allocated.front() - before, 100) << "the others were not made yet";
 }
 
 /// Memory that could not be registered can be registered later, and is nobody's until then.

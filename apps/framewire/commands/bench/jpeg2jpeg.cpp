@@ -12,6 +12,8 @@
 #include <commands/bench/throughput.hpp>
 #include <commands/bench/under_way.hpp>
 #include <commands/bench/workload.hpp>
+#include <engine/codec_router.hpp>
+#include <engine/device_lanes.hpp>
 #include <framewire/engine.hpp>
 #include <optional>
 #include <report/console.hpp>
@@ -106,6 +108,14 @@ Result<EngineOptions> make_bench_engine(const Arguments& arguments) {
   return engine;
 }
 
+/// Whether a GPU may do some of it.
+bool uses_gpus(const std::vector<std::string>& codecs) {
+  return std::ranges::any_of(codecs, [](const std::string& codec) {
+    ResizeOptions options;
+    return set_option(options, "codec", codec) && !engine::runs_on_host(options.codec);
+  });
+}
+
 // @return misuse()
 Result<Jpeg2jpegPlan> make_jpeg2jpeg_plan(const Arguments& arguments) {
   Jpeg2jpegPlan plan;
@@ -123,6 +133,11 @@ Result<Jpeg2jpegPlan> make_jpeg2jpeg_plan(const Arguments& arguments) {
   auto common = make_bench_plan(arguments);
   if (!common) return fail(common.error());
   static_cast<BenchPlan&>(plan) = std::move(*common);
+  if (arguments.has("device") && !uses_gpus(plan.codecs)) {
+    return misuse(
+        fmt::format("--device: --codec {} uses no GPU; accepted with auto, cuda and nvjpeg",
+                    arguments.get("codec")));
+  }
   auto variation = parse_variation(arguments);
   if (!variation) return fail(variation.error());
   plan.variation = *variation;
@@ -369,6 +384,19 @@ std::string jpeg2jpeg_table(const Json& result) {
   return text;
 }
 
+/// Whether the GPUs that are named are there. A codec that is not there is told in its place.
+Result<void> check_devices(const Jpeg2jpegPlan& plan, ResizeOptions options) {
+  EngineOptions wanted = plan.engine;
+  for (const std::string& codec : plan.codecs) {
+    if (auto set = set_option(options, "codec", codec); !set) return set;
+    wanted.codec = options.codec;
+    if (wanted.devices.empty() || engine::runs_on_host(wanted.codec)) continue;
+    auto good = engine::check_devices(wanted);
+    if (!good && good.error().code() == StatusCode::kInvalidInput) return good;
+  }
+  return {};
+}
+
 }  // namespace
 
 int run_bench_jpeg2jpeg(const Arguments& arguments) {
@@ -384,6 +412,7 @@ int run_bench_jpeg2jpeg(const Arguments& arguments) {
     return kSomeFailed;
   }
   if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
+  if (auto good = check_devices(plan, arguments.options); !good) return refuse(good.error());
   Json result = begin_result(arguments, *inputs, plan, kTimedJpeg2jpeg);
   result["memory"] = plan.engine_memory ? "engine" : "own";
   if (plan.variation.any()) {

@@ -239,9 +239,9 @@ Result<Wanted> parse_wanted(const Arguments& arguments) {
 int run_perf(const Arguments& arguments) {
   auto options = session_of(arguments);
   const auto from = find_place(arguments.get("from"));
-  if (!from) return refuse(from.error());
+  if (!from) return refuse(Status(from.error()).about("--from"));
   const auto to = find_place(arguments.get("to"));
-  if (!to) return refuse(to.error());
+  if (!to) return refuse(Status(to.error()).about("--to"));
   const auto ends = parse_ends(arguments);
   if (!ends) return report_usage("perf", ends.error());
   const bool server = *ends == Ends::kServer;

@@ -88,8 +88,10 @@ Result<void> check_paths(const Arguments& arguments, const split::Parties& parti
   const auto check = [&](int from, int to) -> Result<void> {
     transport::PathReport path{fmt::format("loopback from {} to {}", name(from), name(to))};
     const auto place = find_place(name(from));
-    if (!place) return fail(place.error());
-    if (auto other = find_place(name(to)); !other) return fail(other.error());
+    if (!place) return fail(Status(place.error()).about("--devices"));
+    if (auto other = find_place(name(to)); !other) {
+      return fail(Status(other.error()).about(to == parties.encoder ? "--encode-on" : "--devices"));
+    }
     if (place->devices != nullptr) path.direct = place->devices->reach(from, to);
     path.why_staged = path.direct == transport::Reach::kNone
                           ? "neither writes to the other's memory"

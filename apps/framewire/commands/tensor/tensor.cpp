@@ -11,6 +11,7 @@
 #include <commands/tensor/samples.hpp>
 #include <report/console.hpp>
 #include <report/json.hpp>
+#include <transport/device.hpp>
 
 namespace framewire::app {
 namespace {
@@ -246,12 +247,19 @@ std::string option_of(const std::string& member) {
   return "--" + std::string(found == std::end(kOptions) ? member : found->second);
 }
 
-int refuse_options(const Status& error) {
+/// Whether there are GPUs, but not this one: then its number is wrong, not the machine.
+bool is_beyond_devices(int device) {
+  const auto devices = transport::cuda_devices();
+  return devices && device >= (*devices)->count();
+}
+
+int refuse_options(const Status& error, const TensorOptions& options) {
   const std::string message = in_words_of_options(error.message());
   if (error.subject().empty()) return refuse(Status(error.code(), message));
   const std::string option = option_of(error.subject());
-  const bool usage =
-      error.code() == StatusCode::kInvalidInput || error.code() == StatusCode::kTooLarge;
+  const bool usage = error.code() == StatusCode::kInvalidInput ||
+                     error.code() == StatusCode::kTooLarge ||
+                     (error.subject() == "device" && is_beyond_devices(options.device));
   if (!usage) return refuse(Status(error.code(), message).about(option));
   return report_usage("tensor", fmt::format("{}: {}", option, message));
 }
@@ -262,7 +270,7 @@ int run_tensor(const Arguments& arguments) {
   const auto plan = make_tensor_plan(arguments);
   if (!plan) return report_usage("tensor", plan.error());
   auto decoder = TensorDecoder::make(plan->options);
-  if (!decoder) return refuse_options(decoder.error());
+  if (!decoder) return refuse_options(decoder.error(), plan->options);
   delete_unfinished_on_signals();
   const auto source = open_inputs(plan->inputs, {});
   if (!source) return refuse(source.error());

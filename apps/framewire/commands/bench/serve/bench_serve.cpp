@@ -190,7 +190,7 @@ int run(BenchStage& stage, std::vector<BenchInput>& inputs, Json& result, bool j
   }
   add_driver(stage, result);
   const auto expected = make_expected(stage);
-  if (!expected) return g_interrupted ? kInterrupted : report(expected.error());
+  if (!expected) return g_interrupted ? kInterrupted : refuse(expected.error());
   result["devices"] = (*expected)["devices"];
   result["codecs"] = (*expected)["codecs"];
   const auto sizes = published_sizes(*stage.plan, inputs, *expected);

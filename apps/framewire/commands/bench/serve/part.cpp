@@ -112,7 +112,7 @@ int run_part() {
   const Json job = Json::parse(line, nullptr, false);
   if (!job.is_object()) return report_usage("bench", "found no job; run framewire bench serve");
   const auto done = run_job(job);
-  return done ? kAllDone : report(done.error());
+  return done ? kAllDone : refuse(done.error());
 }
 
 }  // namespace framewire::app::bench_serve

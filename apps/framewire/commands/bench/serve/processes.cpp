@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <command_line/command.hpp>
 #include <commands/bench/serve/processes.hpp>
 #include <fstream>
 #include <iterator>
@@ -98,7 +99,9 @@ Result<void> Processes::check(One& one, bool awaited) {
   (void)read_some(one.child.output(), one.output);
   (void)read_some(one.child.errors(), one.errors);
   if (ending->succeeded() && awaited && !lacks_line(one)) return {};
-  return fail(Status(StatusCode::kPeerLost,
+  // What it refuses the command line of the bench has brought.
+  const bool refused = ending->exit_code == kUsage;
+  return fail(Status(refused ? StatusCode::kInvalidInput : StatusCode::kPeerLost,
                      fmt::format("{} has ended: {}; it said: {}", one.name, ending->to_string(),
                                  one.errors.empty() ? "nothing" : one.errors)));
 }

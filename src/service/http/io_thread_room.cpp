@@ -1,0 +1,67 @@
+// Which connection, handshake, body, original or answer gives way to others.
+#include <service/http/images.hpp>
+#include <service/http/io_thread.hpp>
+
+namespace framewire::service::http {
+
+// Whether the address has as many connections as it may while others want some.
+bool IoThread::beyond_share(ClientKey client) const noexcept {
+  const std::uint64_t percent = shared_.settings.client_share_percent;
+  const std::uint64_t share = settings().max_connections * percent / 100;
+  return percent < 100 && shared_.addresses.of(client) >= share;
+}
+
+// Closes the connection that has waited longest without a whole request: one of the newcomer's own
+// address if that has its share, else one of an address that has, else any. Connections of other
+// threads are theirs to close: each thread has about as many.
+bool IoThread::make_room(bool metrics, ClientKey newcomer) {
+  const bool own_alone = !metrics && beyond_share(newcomer);
+  Connection* oldest = nullptr;
+  bool oldest_is_greedy = false;
+  for (const auto& [key, connection] : connections_) {
+    if (connection->metrics_listener() != metrics || !connection->between_requests()) continue;
+    if (own_alone && connection->client() != newcomer) continue;
+    const bool greedy = !metrics && beyond_share(connection->client());
+    const bool earlier = oldest == nullptr || connection->deadline() < oldest->deadline();
+    if (oldest == nullptr || (greedy == oldest_is_greedy ? earlier : greedy)) {
+      oldest = connection.get();
+      oldest_is_greedy = greedy;
+    }
+  }
+  if (oldest == nullptr) return false;
+  oldest->close();
+  return true;
+}
+
+// Handshakes of other threads are theirs to close, as with connections.
+bool IoThread::make_room_for_handshake() {
+  Connection* const giving_way = handshakes_.giving_way();
+  shared_.metrics.handshakes_displaced.add();
+  if (giving_way == nullptr) return false;
+  giving_way->close();
+  return true;
+}
+
+// While others are refused, an address that has more than its share gives up what moves slowest.
+void IoThread::make_way(Connection::Clock::time_point now) {
+  if (!shared_.admission.contended(now)) return;
+  std::shared_ptr<Connection> slowest;
+  double least = 0;
+  for (const auto& [key, connection] : connections_) {
+    const auto of = shared_.admission.gives_way(connection->client(), now);
+    const auto pace = connection->slowest(of, now);
+    if (!pace || (slowest && *pace >= least)) continue;
+    slowest = connection;
+    least = *pace;
+  }
+  ClientAdmission& admission = shared_.admission;
+  const auto fetch = shared_.images->slowest_fetch(*this, now);
+  if (fetch && (!slowest || fetch->bytes_per_second < least)) {
+    const auto cut = admission.begin_cut(fetch->client, fetch->bytes_per_second, this, now);
+    if (cut.bodies) shared_.images->give_way(*fetch);
+  } else if (slowest) {
+    slowest->give_way(admission.begin_cut(slowest->client(), least, this, now), now);
+  }
+}
+
+}  // namespace framewire::service::http
