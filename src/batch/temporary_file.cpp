@@ -38,6 +38,8 @@ std::array<Live, kMaxLive> g_live;
 /// No file is made any more. A thread that makes one notes it before it looks here; who ends the
 /// process sets this before it looks for notes: so one of the two sees the other.
 std::atomic<bool> g_ending{false};
+/// The slot of the file that this thread makes: whoever interrupts it need not wait for it.
+constinit thread_local std::size_t t_making = kMaxLive;
 
 std::size_t note(int folder, const std::string& name) {
   if (name.size() >= kNameBytes) return kMaxLive;
@@ -124,16 +126,21 @@ TemporaryFile TemporaryFile::make(int folder) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   // A name that is not free is no obstacle, the next one is.
   for (int attempt = 0; attempt < 1000; ++attempt) {
+    errno = EINTR;
+    if (g_ending) return {};  // without a note, which others would wait for
     TemporaryFile made;
     made.folder_ = folder;
     made.name_ = new_name();
     made.slot_ = note(folder, made.name_);
+    t_making = made.slot_;
     errno = EINTR;
     if (!g_ending) {
       made.file_ = base::FileDescriptor(::openat(folder, made.name_.c_str(), kFlags, 0600));
     }
+    const int error = errno;
+    if (made.valid() && made.slot_ < kMaxLive) g_live[made.slot_].made = true;
+    t_making = kMaxLive;
     if (made.valid()) {
-      if (made.slot_ < kMaxLive) g_live[made.slot_].made = true;
       // Where locks are not supported, cleaning is just blinder.
       (void)::flock(made.get(), LOCK_EX);
       // Who looks for files of dead processes may have found it before it was locked.
@@ -141,7 +148,6 @@ TemporaryFile TemporaryFile::make(int folder) {
       made.keep();
       continue;
     }
-    const int error = errno;
     made.keep();
     errno = error;
     if (error != EEXIST) return made;
@@ -205,15 +211,17 @@ void TemporaryFile::keep() noexcept {
 }
 
 void remove_live_temporaries() noexcept {
-  // The thread that is interrupted here may itself be making a file, and never get to say so.
-  constexpr int kMaxWait_ms = 50;
+  // A thread that makes a file may wait for a core: on busy machines for more than 50 ms. The one
+  // that is interrupted here makes no file any more.
+  constexpr int kMaxWait_ms = 1000;
   g_ending = true;
   int waited_ms = 0;
-  for (const Live& live : g_live) {
+  for (std::size_t slot = 0; slot < kMaxLive; ++slot) {
+    const Live& live = g_live[slot];
     for (int folder = live.folder; folder >= 0; folder = live.folder) {
       const bool made = live.made;
       ::unlinkat(folder, live.name.data(), 0);
-      if (made || waited_ms == kMaxWait_ms) break;
+      if (made || slot == t_making || waited_ms == kMaxWait_ms) break;
       (void)::poll(nullptr, 0, 1);  // sleeps a millisecond, and may be called here
       ++waited_ms;
     }
