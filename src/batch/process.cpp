@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <batch/caught.hpp>
 #include <batch/process.hpp>
-#include <cstdlib>
 #include <utility>
 
 namespace framewire::batch {
@@ -131,21 +130,16 @@ void Pipeline::add(std::vector<Input> inputs) {
     auto group = std::make_unique<Group>(*this);
     rest = rest.subspan(group->read(rest));
     group->hand_over();
-    groups_.push_back(std::move(group));
-    static const std::size_t depth =
-        std::getenv("FW_DEPTH") != nullptr ? std::strtoul(std::getenv("FW_DEPTH"), nullptr, 10) : 3;
-    while (groups_.size() > (hooks_.begin_all ? depth : 0)) write_oldest();
+    flush();
+    group_ = std::move(group);
+    if (!hooks_.begin_all) flush();
   }
 }
 
-void Pipeline::write_oldest() {
-  const auto group = std::move(groups_.front());
-  groups_.pop_front();
-  group->write();
-}
-
 void Pipeline::flush() {
-  while (!groups_.empty()) write_oldest();
+  if (group_ == nullptr) return;
+  group_->write();
+  group_.reset();
 }
 
 }  // namespace framewire::batch

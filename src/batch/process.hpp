@@ -4,7 +4,6 @@
 #include <batch/one_input.hpp>
 #include <batch/runner.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -24,12 +23,12 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  /// Reads the inputs and hands them over; meanwhile writes what came of earlier ones.
+  /// Reads the inputs and hands them over; writes all that came before them.
   void add(std::vector<Input> inputs);
   /// Waits for what is being made, and writes it.
   void flush();
   /// Whether something is being made.
-  [[nodiscard]] bool busy() const noexcept { return !groups_.empty(); }
+  [[nodiscard]] bool busy() const noexcept { return group_ != nullptr; }
 
  private:
   class Group;
@@ -39,9 +38,8 @@ class Pipeline {
   const ProcessContext& context_;
   const Hooks& hooks_;
   const Done done_;
-  void write_oldest();
   std::vector<std::vector<std::uint8_t>> buffers_;  ///< that hold no input now
-  std::deque<std::unique_ptr<Group>> groups_;       ///< handed over, in their order
+  std::unique_ptr<Group> group_;
 };
 
 }  // namespace framewire::batch

@@ -1,6 +1,5 @@
 // How a connection of HTTP/1.1 reads bodies.
 #include <boost/asio/error.hpp>
-#include <cstdlib>
 #include <cstring>
 #include <service/http/guarded.hpp>
 #include <service/http/http1_connection.hpp>
@@ -48,16 +47,11 @@ void Http1Connection::read_body() {
   RequestBody& body = request_->body();
   const auto room = body.room.subspan(body.filled_bytes);
   // The handler keeps the memory, whatever becomes of the request meanwhile.
-  auto handler = guarded([this, exchange = request_->shared_exchange()](
-                             const boost::system::error_code& error, std::size_t bytes) {
-    on_body_read(error, bytes);
-  });
-  static const bool hot = std::getenv("FW_HOT") != nullptr;
-  if (hot && body.room.size() >= 65536) {
-    stream_.async_read_past_caches({reinterpret_cast<char*>(room.data()), room.size()}, std::move(handler));
-  } else {
-  stream_.async_read_some({reinterpret_cast<char*>(room.data()), room.size()}, std::move(handler));
-  }
+  stream_.async_read_some({reinterpret_cast<char*>(room.data()), room.size()},
+                          guarded([this, exchange = request_->shared_exchange()](
+                                      const boost::system::error_code& error, std::size_t bytes) {
+                            on_body_read(error, bytes);
+                          }));
   reading_ = true;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/clock.hpp>
 #include <memory>
 #include <new>
 #include <service/http/aside_threads.hpp>
@@ -319,22 +320,22 @@ std::chrono::milliseconds Server::slowest_thread() const {
 }
 
 bool Server::drain(const std::function<bool()>& hurry) {
-  using Clock = std::chrono::steady_clock;
   const SnapshotRef snapshot = parts_->snapshots.current();
   const ServiceSettings& settings = snapshot->settings;
-  const auto wait_until = [&](Clock::time_point end, const auto& done) {
-    while (Clock::now() < end && !done() && !(hurry && hurry())) {
+  const auto wait_until = [&](base::Clock::time_point end, const auto& done) {
+    while (base::Clock::now() < end && !done() && !(hurry && hurry())) {
       std::this_thread::sleep_for(kDrainPoll);
     }
     return done();
   };
   parts_->shared.draining = true;
-  (void)wait_until(Clock::now() + Milliseconds(settings.drain_delay_ms), [] { return false; });
+  (void)wait_until(base::Clock::now() + Milliseconds(settings.drain_delay_ms),
+                   [] { return false; });
   // First of all: whoever connects between a listener's last accept() and its end is reset, and
   // may have sent a request by then.
   parts_->unlink_paths();
   for (const auto& io : parts_->ios) io->post_drain();
-  const bool ended = wait_until(Clock::now() + Milliseconds(settings.drain_timeout_ms), [&] {
+  const bool ended = wait_until(base::Clock::now() + Milliseconds(settings.drain_timeout_ms), [&] {
     return parts_->shared.drained_threads >= parts_->ios.size() &&
            parts_->shared.connections.load() == 0;
   });

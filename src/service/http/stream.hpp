@@ -7,14 +7,12 @@
 #include <sys/socket.h>
 #include <algorithm>
 #include <array>
-#include <base/stream_copy.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
-#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <service/http/tls_session.hpp>
@@ -22,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace framewire::service::http {
 
@@ -57,23 +54,6 @@ class SocketStream {
     } else {
       drive([this, room] { return tls_->read(room); }, std::move(handler), true);
     }
-  }
-
-  /// As async_read_some(), past the caches: the system copies to a piece of this thread's memory
-  /// that stays in them, and from there the bytes go to `room`, which a device reads next.
-  template <typename Handler>
-  void async_read_past_caches(std::span<char> room, Handler handler) {
-    if (tls_ != nullptr) return async_read_some(room, std::move(handler));
-    socket_.async_wait(Socket::wait_read, [this, room, handler = std::move(handler)](
-                                              boost::system::error_code error) mutable {
-      std::size_t bytes = 0;
-      if (!error) bytes = read_past_caches(room, error);
-      if (error == boost::asio::error::would_block) {
-        async_read_past_caches(room, std::move(handler));
-      } else {
-        handler(error, bytes);
-      }
-    });
   }
 
   /// Writes both, whole. They stay until the handler is called.
@@ -155,21 +135,6 @@ class SocketStream {
   }
 
  private:
-  // Does not block. @param error  would_block where nothing has come, eof
-  std::size_t read_past_caches(std::span<char> room, boost::system::error_code& error) {
-    constexpr std::size_t kPiece = 256u << 10;
-    thread_local std::vector<char> piece(kPiece);
-    const auto most = std::min(room.size(), kPiece);
-    const auto got = ::recv(socket_.native_handle(), piece.data(), most, MSG_DONTWAIT);
-    if (got < 0) error = {errno, boost::system::system_category()};
-    if (got == 0) error = boost::asio::error::eof;
-    if (got <= 0) return 0;
-    base::stream_copy(reinterpret_cast<std::uint8_t*>(room.data()),
-                      reinterpret_cast<const std::uint8_t*>(piece.data()),
-                      static_cast<std::size_t>(got));
-    return static_cast<std::size_t>(got);
-  }
-
   // Steps until one is done. @param first  within the call that begins the operation
   template <typename Step, typename Handler>
   void drive(Step step, Handler handler, bool first) {

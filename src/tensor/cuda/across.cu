@@ -123,6 +123,24 @@ __device__ void make_pixels(const ImageDesc& image, TensorColor color, const Pix
   pairs.template operator()<4>();
 }
 
+/// Brings samples of rows of a component's region, one a pixel. Rows begin in the middle of words.
+__device__ void load_samples(const ComponentSamples& c, std::int32_t row0, std::int32_t begin,
+                             std::int32_t length, std::int32_t rows,
+                             std::uint32_t (*pixels)[kAcrossPixels]) {
+  const std::int32_t left = c.left + begin;
+  const std::int32_t ahead = left % 4;
+  const std::int32_t words = (ahead + length + 3) / 4;
+  for (auto i = static_cast<std::int32_t>(threadIdx.x); i < rows * words; i += kAcrossThreads) {
+    std::int32_t row = 0;
+    std::int32_t word = i;
+    for (; word >= words; word -= words) ++row;
+    const std::uint32_t four = *reinterpret_cast<const std::uint32_t*>(
+        row_at(c, c.top + row0 + row) + left - ahead + word * 4);
+    *reinterpret_cast<uint4*>(pixels[row] + word * 4) =
+        make_uint4(four & 0xFF, four >> 8 & 0xFF, four >> 16 & 0xFF, four >> 24);
+  }
+}
+
 /// How many components a pixel is made of.
 __device__ int component_count(const ImageDesc& image) {
   switch (image.conversion) {
@@ -159,6 +177,44 @@ __device__ float channel_of(std::uint32_t pixel) {
   return __uint_as_float(__byte_perm(pixel, 0x4B000000u, 0x7440 + kChannel)) - kBias;
 }
 
+/// An output column of a thread block's rows.
+struct FilteredColumn {
+  const std::uint32_t (*pixels)[kAcrossPixels];  ///< shared, [kAcrossRows]
+  const AxisWeights& axis;
+  std::int32_t x;
+  std::int32_t offset;  ///< from a source pixel's index to its place in `pixels`
+  std::int32_t row0;
+  std::int32_t rows;
+
+  /// Filters a pixel's first kChannels, which are those of the image from `channel` on.
+  template <int kChannels>
+  __device__ void make(const ImageDesc& image, int channel) const {
+    const std::int32_t first = axis.first[x] + offset;
+    const std::int32_t count = axis.count[x];
+    float sums[kAcrossRows][kChannels] = {};
+    const float* weights = axis.weights + x;
+    for (std::int32_t k = 0; k < count; ++k, weights += image.width_px) {
+      const float weight = *weights;
+#pragma unroll
+      for (int r = 0; r < kAcrossRows; ++r) {
+        const std::uint32_t pixel = pixels[r][first + k];
+        sums[r][0] += weight * channel_of<0>(pixel);
+        if constexpr (kChannels == 3) {
+          sums[r][1] += weight * channel_of<1>(pixel);
+          sums[r][2] += weight * channel_of<2>(pixel);
+        }
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kAcrossRows; ++r) {
+      if (r >= rows) break;
+      const std::int64_t at = static_cast<std::int64_t>(row0 + r) * image.width_px + x;
+#pragma unroll
+      for (int c = 0; c < kChannels; ++c) image.middle[channel + c][at] = sums[r][c];
+    }
+  }
+};
+
 static_assert(kAcrossPixels >= kAcrossSpan + 2 * (kGroupPixels - 1));
 
 __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch) {
@@ -184,7 +240,9 @@ __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch)
   const std::int32_t length = min(axis.first[last] + axis.count[last] - begin, kAcrossSpan);
 
   const std::int32_t x0 = image.crop_left + begin;
-  const std::int32_t skipped = image.exact ? x0 % kGroupPixels : 0;  // of the group that has x0
+  // Pixels before the first that is wanted: of its group, or of its word.
+  const std::int32_t skipped =
+      image.exact ? x0 % kGroupPixels : (image.components[channel].left + begin) % 4;
   if (image.exact) {
     const int components = component_count(image);
     const auto row = static_cast<std::int32_t>(threadIdx.x / jpeg::kMaxComponents);
@@ -197,43 +255,17 @@ __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch)
     make_pixels(image, batch.color, {sources, pixels, x0 - skipped, skipped + length, rows},
                 components);
   } else {
-    const ComponentSamples& c = image.components[channel];
-    for (std::int32_t r = 0; r < rows; ++r) {
-      const std::uint8_t* const from = row_at(c, c.top + row0 + r) + c.left + begin;
-      for (auto i = static_cast<std::int32_t>(threadIdx.x); i < length; i += kAcrossThreads) {
-        pixels[r][i] = from[i];
-      }
-    }
+    load_samples(image.components[channel], row0, begin, length, rows, pixels);
   }
   __syncthreads();
 
-  const std::int32_t column = static_cast<std::int32_t>(threadIdx.x);
+  const auto column = static_cast<std::int32_t>(threadIdx.x);
   if (column >= columns) return;
-  const std::int32_t x = column0 + column;
-  const std::int32_t first = skipped + axis.first[x] - begin;
-  const std::int32_t count = axis.count[x];
-  float sums[kAcrossRows][3] = {};
-  const float* weights = axis.weights + x;
-  for (std::int32_t k = 0; k < count; ++k, weights += image.width_px) {
-    const float weight = *weights;
-#pragma unroll
-    for (int r = 0; r < kAcrossRows; ++r) {
-      const std::uint32_t pixel = pixels[r][first + k];
-      sums[r][0] += weight * channel_of<0>(pixel);
-      sums[r][1] += weight * channel_of<1>(pixel);
-      sums[r][2] += weight * channel_of<2>(pixel);
-    }
-  }
-  const int made = image.exact ? image.channels : 1;
-#pragma unroll
-  for (int r = 0; r < kAcrossRows; ++r) {
-    if (r >= rows) break;
-    const std::int64_t at = static_cast<std::int64_t>(row0 + r) * image.width_px + x;
-    image.middle[channel][at] = sums[r][0];
-    if (made > 1) {
-      image.middle[1][at] = sums[r][1];
-      image.middle[2][at] = sums[r][2];
-    }
+  const FilteredColumn filtered{pixels, axis, column0 + column, skipped - begin, row0, rows};
+  if (image.exact && image.channels == 3) {
+    filtered.make<3>(image, 0);
+  } else {
+    filtered.make<1>(image, channel);
   }
 }
 
