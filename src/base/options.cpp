@@ -104,8 +104,8 @@ std::string to_string(const ResizeOptions& options) {
   const ResizeOptions defaults;
   std::string text;
   for (const OptionRow& row : options::table()) {
-    if (row.same(options, defaults)) continue;
     const std::string value = row.print(options);
+    if (value == row.print(defaults)) continue;
     if (!text.empty()) text += ' ';
     text += fmt::format("{}={}", row.name, value);
   }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <algorithm>
 #include <base/options_table.hpp>
 #include <base/options_values.hpp>
 
@@ -277,8 +276,6 @@ constexpr OptionRow kRows[] = {
 // clang-format on
 
 }  // namespace
-
-static_assert(std::ranges::all_of(kRows, [](const OptionRow& row) { return row.same != nullptr; }));
 
 std::span<const OptionRow> table() noexcept { return kRows; }
 

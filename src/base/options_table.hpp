@@ -23,7 +23,8 @@ struct OptionRow {
   bool (*parse)(ResizeOptions&, std::string_view);
   /// The text that parse() reads back; "" where the option is unset.
   std::string (*print)(const ResizeOptions&);
-  /// Whether print() says the same of both.
+  /// Whether all values are equal that parse() sets. Then print() says the same of both, but not
+  /// the other way round: an unset background prints nothing, whatever its colour.
   bool (*same)(const ResizeOptions&, const ResizeOptions&);
 };
 

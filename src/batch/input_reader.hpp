@@ -35,7 +35,7 @@ class InputReader {
   ///         where the size is known; what the input says; internal for more bytes than fit
   [[nodiscard]] Result<std::span<const std::uint8_t>> read(std::span<std::uint8_t> room,
                                                            std::vector<std::uint8_t>& buffer);
-  /// XXH3-64 of what read() gave.
+  /// XXH3-64 of what read() gave; only where it was to be hashed.
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
  private:

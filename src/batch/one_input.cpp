@@ -76,7 +76,7 @@ bool OneInput::read_jpeg(OpenInput& open, std::span<std::uint8_t> room) {
   if (!bytes) return failed(bytes.error());
   bytes_ = *bytes;
   row_.bytes_in = bytes_.size();
-  row_.hash = reader.hash();
+  if (context_.hashed) row_.hash = reader.hash();
   return true;
 }
 

@@ -15,7 +15,7 @@ constexpr std::size_t kGroupRoomBytes = kGroupBytes + (4u << 20);
 /// cache line's beginning, and 76 to 94 µs elsewhere (AMD EPYC, from tmpfs).
 constexpr std::uintptr_t kLineBytes = 64;
 
-// What is left of it from the next cache line on.
+// The room from its next cache line on.
 std::span<std::uint8_t> aligned(std::span<std::uint8_t> room) {
   const auto begin = reinterpret_cast<std::uintptr_t>(room.data());
   const std::size_t before = (kLineBytes - begin % kLineBytes) % kLineBytes;

@@ -30,6 +30,8 @@ struct BatchItem {
   const Coefficients* coefficients = nullptr;   ///< null: the codec decodes the file's scans itself
   /// Whether the file's bytes lie in pinned memory, from which devices copy by themselves.
   bool pinned = false;
+  /// Whether damage counts wherever in the file it is, also where the output needs nothing.
+  bool strict = false;
 };
 
 /// What became of one image.

@@ -20,7 +20,8 @@ codec::BatchItem item_of(const Work& work) {
           work.head,
           work.request.converter.get(),
           work.coefficients ? &*work.coefficients : nullptr,
-          work.traits.pinned};
+          work.traits.pinned,
+          work.options.strict};
 }
 
 std::string why_too_large(const codec::BatchMemory& need, const codec::BatchMemory& bound) {

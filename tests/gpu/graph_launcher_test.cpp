@@ -28,6 +28,8 @@ class GraphLaunches : public GpuTest {
     stream_.emplace(value_of(gpu::Stream::make()));
     memory_ = value_of(gpu::Buffer::make(gpu::BufferKind::kDevice, kGraphBytes));
     ASSERT_EQ(cudaMemset2D(memory_.data(), kGraphBytes, 0, kGraphBytes, 1), cudaSuccess);
+    // The stream does not wait for the default one, where that may still be going on.
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
 
   /// Fills piece after piece, each with its number.

@@ -45,7 +45,7 @@ void expect_same_part(const Plane& found, const Plane& whole, const jpeg::FrameH
   ASSERT_EQ(found.width_px, whole.width_px);
   ASSERT_EQ(found.height_px, whole.height_px);
   const jpeg::Component& c = frame.components[component];
-  const plan::Rect& part = item.part;
+  const plan::Rect& part = item.needed_pixels;
   const int scale = item.scales[component];
   const auto [left, right] =
       samples_of(part.x, part.x + part.width, c.h, frame.h_max, scale, whole.width_px);
@@ -77,7 +77,7 @@ void expect_parts_of_the_whole(const conformance::Case& c, int scale, std::mt199
   SCOPED_TRACE(c.name() + " at " + std::to_string(scale));
   OwnedItem owned(conformance::make_jpeg(c), scale);
   std::vector<Item> items(7, owned.item);
-  for (std::size_t i = 1; i < items.size(); ++i) items[i].part = random_part(random);
+  for (std::size_t i = 1; i < items.size(); ++i) items[i].needed_pixels = random_part(random);
   Transcoder transcoder = value_of(Transcoder::make());
   ASSERT_TRUE(transcoder.enqueue(items));
   ASSERT_TRUE(transcoder.wait());
@@ -132,19 +132,26 @@ TEST_F(NeededBlocks, ReachAroundTheCrop) {
   EXPECT_LE(luma.end_row, 40u);
 }
 
-/// A bit turned in what lies before the crop must be noticed, since whatever follows is another
-/// picture; what lies behind it is nobody's, as on the CPU.
-TEST_F(NeededBlocks, AreJudgedLikeTheWholeUpToTheirEnd) {
-  conformance::Case c{
-      conformance::layout("420"), conformance::coding("baseline"), kWidth, kHeight, 90, 0, 3};
+/// What is said of files in whose data one bit is turned.
+struct Verdicts {
+  int damaged = 0;       ///< where all of the file is needed
+  int also_in_part = 0;  ///< of these, where some pixels are needed
+};
+
+/// @param from, to  where bits are turned, in eighths of the data
+Verdicts judge_damaged(int restart, int from, int to, const plan::Rect& pixels, bool strict) {
+  const conformance::Case c{
+      conformance::layout("420"), conformance::coding("baseline"), kWidth, kHeight, 90, restart, 3};
   const Bytes sound = conformance::make_jpeg(c);
   const jpeg::Scan scan = value_of(jpeg::parse(sound, {})).scans[0];
+  const std::size_t eighth = scan.entropy_bytes / 8;
   std::mt19937 random(8);
   Transcoder transcoder = value_of(Transcoder::make());
-  int noticed = 0;
-  for (int round = 0; round < 40; ++round) {
+  Verdicts verdicts;
+  for (int round = 0; round < 30; ++round) {
     Bytes damaged = sound;
-    const std::size_t at = random() % (scan.entropy_bytes / 2);
+    const std::size_t at = eighth * static_cast<std::size_t>(from) +
+                           random() % (eighth * static_cast<std::size_t>(to - from));
     damaged[scan.entropy_offset + at] ^= static_cast<std::uint8_t>(1u << random() % 8);
     std::unique_ptr<OwnedItem> owned;
     try {
@@ -153,13 +160,38 @@ TEST_F(NeededBlocks, AreJudgedLikeTheWholeUpToTheirEnd) {
       continue;  // a marker in the middle of the data
     }
     std::vector<Item> items(2, owned->item);
-    items[1].part = {200, kHeight - 40, 60, 40};
-    ASSERT_TRUE(transcoder.enqueue(items));
-    ASSERT_TRUE(transcoder.wait());
-    EXPECT_EQ(transcoder.result(1).status, transcoder.result(0).status) << at;
-    if (transcoder.result(1).status != 0) ++noticed;
+    items[1].needed_pixels = pixels;
+    items[1].strict = strict;
+    EXPECT_TRUE(transcoder.enqueue(items));
+    EXPECT_TRUE(transcoder.wait());
+    if (transcoder.result(0).status == 0) {
+      EXPECT_EQ(transcoder.result(1).status, 0u) << at;
+      continue;
+    }
+    ++verdicts.damaged;
+    if (transcoder.result(1).status != 0) ++verdicts.also_in_part;
   }
-  EXPECT_GT(noticed, 5);
+  return verdicts;
+}
+
+/// Whatever follows such a bit is another picture.
+TEST_F(NeededBlocks, AreJudgedLikeTheWholeUpToTheirEnd) {
+  const Verdicts verdicts = judge_damaged(0, 0, 4, {200, kHeight - 40, 60, 40}, false);
+  EXPECT_GT(verdicts.damaged, 5);
+  EXPECT_EQ(verdicts.also_in_part, verdicts.damaged);
+}
+
+/// The CPU codec reads no further either, unless it is to be strict.
+TEST_F(NeededBlocks, AreTheEndOfWhatIsJudgedUnlessStrict) {
+  const plan::Rect top{100, 0, 80, 40};
+  for (const int restart : {0, 1}) {
+    SCOPED_TRACE(restart);
+    const Verdicts usual = judge_damaged(restart, 6, 8, top, false);
+    EXPECT_GT(usual.damaged, 3);
+    EXPECT_LT(usual.also_in_part, usual.damaged);
+    const Verdicts strict = judge_damaged(restart, 6, 8, top, true);
+    EXPECT_EQ(strict.also_in_part, strict.damaged);
+  }
 }
 
 }  // namespace

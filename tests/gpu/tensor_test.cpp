@@ -180,6 +180,26 @@ TEST_F(GpuTensor, DamageAndErrorsConcernOneImage) {
   expect_same(items, options_of(16, 16), kBound);
 }
 
+/// The device's lanes read the head of a file alone.
+TEST_F(GpuTensor, WhatLiesBehindTheScanIsSaid) {
+  const Case c{conformance::layout("420"), conformance::coding("baseline"), 61, 47, 85, 0, 5};
+  const JpegBytes sound = conformance::make_jpeg(c);
+  const auto before_end = sound.end() - 2;
+  JpegBytes comment(sound.begin(), before_end);
+  comment.insert(comment.end(), {0xFF, 0xFE, 0, 5, 'a', 'b', 'c'});
+  JpegBytes stray(sound.begin(), before_end);
+  stray.insert(stray.end(), {0xFF, 0xFE, 0, 2, 1, 2, 3, 4, 5, 6, 7, 8});
+  JpegBytes fill(sound.begin(), before_end);
+  fill.insert(fill.end(), {0xFF, 0xFF});
+  JpegBytes behind = sound;  // another file
+  behind.insert(behind.end(), sound.begin(), sound.end());
+  std::vector<JpegBytes> files{sound, comment, stray, fill, behind};
+  for (std::size_t i = 1; i < 4; ++i) files[i].insert(files[i].end(), {0xFF, 0xD9});
+  std::vector<TensorItem> items(files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) items[i].jpeg = files[i];
+  expect_same(items, options_of(24, 20), kBound);
+}
+
 TEST_F(GpuTensor, PicturesThatAreTurned) {
   std::vector<JpegBytes> files;
   for (int orientation = 1; orientation <= 8; ++orientation) {

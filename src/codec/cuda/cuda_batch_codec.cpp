@@ -10,7 +10,7 @@ namespace {
 
 using cuda::Item;
 
-/// A dozen graphs, also where sixteen lanes instantiate theirs at once.
+/// A dozen graphs, also where all lanes instantiate theirs at once.
 constexpr std::uint32_t kWarmGraphCredit_us = 1'000'000;
 
 Item make_item(const BatchItem& from) {
@@ -20,6 +20,8 @@ Item make_item(const BatchItem& from) {
   item.converter = from.converter;
   item.coefficients = from.coefficients;
   item.pinned = from.pinned;
+  item.strict = from.strict;
+  item.strict = from.strict;
   return item;
 }
 

@@ -29,7 +29,7 @@ struct Item {
   plan::Scales scales = plan::kFullScale;
   /// Without a plan: the pixels of the picture that decoded planes are read at. Samples elsewhere
   /// may be left as they were. No width: all of them.
-  plan::Rect part;
+  plan::Rect needed_pixels;
   /// Everything of the output before its entropy-coded bytes. Items may share one.
   std::span<const std::uint8_t> header;
   /// Coefficients of the whole file, where somebody else has decoded them; the stage uploads those
@@ -49,6 +49,10 @@ struct Item {
   std::span<const DevicePlane> targets;
   bool encode = true;
   bool pinned = false;  ///< as BatchItem::pinned
+  bool strict = false;  ///< as BatchItem::strict
+  /// The host has read the head of the file alone, whose bytes end with EOI: what lies between the
+  /// scan and that EOI is kAfterScan.
+  bool head_only = false;
 };
 
 /// Most bits that code_block() sends for one block. Each of 64 levels costs a code of up to 16 bits

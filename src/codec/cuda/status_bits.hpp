@@ -13,6 +13,7 @@ enum StatusBit : std::uint32_t {
   kExtraneous = 8,         ///< bytes left over, or restart markers out of place
   kTooLarge = 16,          ///< the output outgrew its share of the buffer
   kFillBytes = 32,         ///< besides kTruncated: where the data seemed to end lies FF FF
+  kAfterScan = 64,         ///< something lies between the scan and the file's EOI
 };
 
 }  // namespace framewire::codec::cuda

@@ -14,6 +14,7 @@ constexpr Line kLines[] = {
     {kFillBytes, "fill bytes (FF FF) inside the entropy-coded data"},
     {kTruncated, "fewer blocks than the frame has, or no marker behind them"},
     {kExtraneous, "bytes behind the last block, or restart markers out of order"},
+    {kAfterScan, "something between the scan and the end of the image"},
     {kTooLarge, "an output beyond what was set aside for it"},
 };
 

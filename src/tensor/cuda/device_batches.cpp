@@ -29,8 +29,8 @@ struct ImageGroup {
   std::atomic<std::size_t> unprepared{0};
   std::atomic<bool> begun{false};
   std::atomic<bool> enqueued{false};
-  /// Until it is enqueued. All of a batch will be under way soon, which decides how its first group
-  /// is decoded, too.
+  /// The group's bytes, until it is enqueued: all of a batch will be under way soon, which decides
+  /// how its first group is decoded, too.
   codec::cuda::EntropyLoad::Share coming;
 };
 
@@ -41,17 +41,17 @@ void raise(std::atomic<bool>& flag) {
 
 /// Cuts a batch into groups. @return where each begins, and the end
 std::vector<std::size_t> cut(std::span<const TensorItem> items) {
-  const std::size_t most = std::clamp(base::ceil_div(items.size(), cuda::kGroupsOfBatch),
-                                      cuda::kMinGroup, cuda::kMaxGroup);
+  const std::size_t max_images = std::clamp(base::ceil_div(items.size(), cuda::kGroupsOfBatch),
+                                            cuda::kMinGroup, cuda::kMaxGroup);
   std::uint64_t all_bytes = 0;
   for (const TensorItem& item : items) all_bytes += item.jpeg.size();
-  const std::uint64_t most_bytes =
+  const std::uint64_t max_bytes =
       std::clamp(all_bytes / cuda::kMaxLanes, cuda::kMinGroupBytes, cuda::kMaxGroupBytes);
   std::vector<std::size_t> starts;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     bytes += items[i].jpeg.size();
-    if (starts.empty() || i - starts.back() == most || bytes > most_bytes) {
+    if (starts.empty() || i - starts.back() == max_images || bytes > max_bytes) {
       starts.push_back(i);
       bytes = items[i].jpeg.size();
     }

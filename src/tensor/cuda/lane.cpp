@@ -87,13 +87,15 @@ std::optional<TensorLane::Entry> TensorLane::read(const Call& call, std::size_t 
 
 bool TensorLane::read_file(Entry& entry, std::span<const std::uint8_t> bytes,
                            base::Deadline deadline) const {
-  // Behind the scan of a file that ends with EOI there is, but for rare damage, nothing.
+  // Behind the scan of a file that ends with EOI there is, but for rare damage, nothing; the device
+  // looks, and a host thread then says what it is.
   const bool ends =
       bytes.size() >= 2 && bytes[bytes.size() - 2] == 0xFF && bytes[bytes.size() - 1] == 0xD9;
   if (ends) {
     auto file = jpeg::parse_head(entry.head, bytes, options_->limits, deadline);
     if (file && !file->frame.arithmetic && jpeg::check_supported(*file)) {
       entry.file = std::move(*file);
+      entry.head_only = true;
       return true;
     }
   }
@@ -106,9 +108,10 @@ codec::cuda::Item TensorLane::item_of(const Entry& entry) const {
   codec::cuda::Item item;
   item.file = &entry.file;
   item.pinned = true;
+  item.head_only = entry.head_only;
   if (entry.coefficients) item.coefficients = &*entry.coefficients;
   const CropBox& crop = entry.geometry.stored;
-  item.part = {crop.left_px, crop.top_px, crop.width_px, crop.height_px};
+  item.needed_pixels = {crop.left_px, crop.top_px, crop.width_px, crop.height_px};
   for (std::size_t i = 0; i < static_cast<std::size_t>(entry.file.frame.component_count); ++i) {
     item.scales[i] = entry.geometry.exact ? 8 : entry.geometry.components[i].scale;
   }

@@ -49,7 +49,8 @@ class TensorLane {
  private:
   struct Entry {
     std::size_t index = 0;
-    std::vector<std::uint8_t> head;  ///< what `file` may have been read from
+    std::vector<std::uint8_t> head;
+    bool head_only = false;  ///< whether `file` was read from `head`
     jpeg::JpegFile file;
     ImageGeometry geometry;
     /// What a host thread has decoded, of files that the device does not.

@@ -2,8 +2,6 @@
 // are, for the usual samplings: 4:2:0, 4:2:2 and 4:4:4. Samples travel two in a word, those of
 // pixels 0 and 4, 1 and 5, 2 and 6, 3 and 7, so that one instruction upsamples both. Bit for bit
 // what FullRows and color_rows.hpp make.
-//
-// Measured: across.cu.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,11 +12,11 @@
 namespace framewire::tensor::cuda {
 
 /// Pixels of a group. The first is one of the frame's columns that are multiples of it.
-inline constexpr std::int32_t kGroupPixels = 8;
+inline constexpr std::int32_t kPixelGroup = 8;
 
 /// A component's samples at a group's pixels: at[k] holds those of pixel k, and above 16 bits of
 /// k + 4.
-struct GroupSamples {
+struct PixelGroupSamples {
   std::uint32_t at[4];
 };
 
@@ -26,7 +24,7 @@ inline constexpr std::uint32_t kLowBytes = 0x00FF00FF;  ///< of both halves of a
 
 /// Of a component that has the frame's own sampling. Planes are whole blocks, so that eight samples
 /// may be read where the picture has fewer.
-inline __device__ GroupSamples full_group(const SourceRows& rows, std::int32_t x) {
+inline __device__ PixelGroupSamples full_pixel_group(const SourceRows& rows, std::int32_t x) {
   const uint2 words = *reinterpret_cast<const uint2*>(rows.near + x);
   const std::uint32_t even[2] = {words.x & kLowBytes, words.y & kLowBytes};
   const std::uint32_t odd[2] = {words.x >> 8 & kLowBytes, words.y >> 8 & kLowBytes};
@@ -55,7 +53,8 @@ inline __device__ HalfColumns half_columns(const std::uint8_t* row, std::int32_t
 /// Upsamples a component of half as many columns, and rows where kRows, by libjpeg's triangle.
 /// Sums stay below 2^12, so that the two in a word do not meet.
 template <bool kRows>
-__device__ GroupSamples half_group(const SourceRows& rows, std::int32_t x, std::int32_t width) {
+__device__ PixelGroupSamples half_pixel_group(const SourceRows& rows, std::int32_t x,
+                                              std::int32_t width) {
   const std::int32_t middle = x / 2;
   HalfColumns c = half_columns(rows.near, middle, width);
   if constexpr (kRows) {
@@ -76,7 +75,7 @@ __device__ GroupSamples half_group(const SourceRows& rows, std::int32_t x, std::
 }
 
 /// The sample of pixel k.
-inline __device__ int sample_of(const GroupSamples& samples, int k) {
+inline __device__ int sample_of(const PixelGroupSamples& samples, int k) {
   return static_cast<int>(k < 4 ? samples.at[k] & 0xFFFF : samples.at[k - 4] >> 16);
 }
 
@@ -108,16 +107,16 @@ inline __device__ std::uint32_t packed_rgb(int luma, int blue, int red) {
 /// The pixels of a group, one in a word as pack() does.
 /// @tparam kChroma  k2x2, k2x1 or kFull, of the second and the third component
 template <Upsampling kChroma>
-__device__ void make_group(const ImageDesc& image, TensorColor color, const SourceRows* rows,
-                           std::int32_t x, uint4* pixels) {
+__device__ void make_pixel_group(const ImageDesc& image, TensorColor color, const SourceRows* rows,
+                                 std::int32_t x, uint4* pixels) {
   const auto chroma = [&](int c) {
-    if constexpr (kChroma == Upsampling::kFull) return full_group(rows[c], x);
-    return half_group<kChroma == Upsampling::k2x2>(rows[c], x, image.components[c].width);
+    if constexpr (kChroma == Upsampling::kFull) return full_pixel_group(rows[c], x);
+    return half_pixel_group<kChroma == Upsampling::k2x2>(rows[c], x, image.components[c].width);
   };
-  const GroupSamples samples[3] = {full_group(rows[0], x), chroma(1), chroma(2)};
-  std::uint32_t made[kGroupPixels];
+  const PixelGroupSamples samples[3] = {full_pixel_group(rows[0], x), chroma(1), chroma(2)};
+  std::uint32_t made[kPixelGroup];
 #pragma unroll
-  for (int k = 0; k < kGroupPixels; ++k) {
+  for (int k = 0; k < kPixelGroup; ++k) {
     const Pixel in{
         {sample_of(samples[0], k), sample_of(samples[1], k), sample_of(samples[2], k), 0}};
     made[k] = image.conversion == Conversion::kYcbcrToRgb

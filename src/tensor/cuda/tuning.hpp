@@ -12,7 +12,7 @@ inline constexpr int kAcrossThreads = 128;
 /// Rows that such a block filters together, so that it reads each weight once for them.
 inline constexpr int kAcrossRows = 4;
 /// Pixels of a row that such a block has room for: with kAcrossRows rows they take 16 KiB of shared
-/// memory, so that a multiprocessor holds 14 blocks.
+/// memory, so that a multiprocessor holds 13 blocks.
 inline constexpr int kAcrossPixels = 1024;
 /// Source pixels of a row that such a block may need, since whole groups of pixels are made
 /// (pixel_group.hpp). This bounds the kernel's support.

@@ -314,7 +314,7 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
                       span.state, span.first_block, span.block_end, sink);
   };
   SpanResult result;
-  if (scan.partial != 0) {
+  if (scan.keeps_part != 0) {
     result = write.template operator()<kQuads != 8, true>();
   } else if (kQuads != 8 && __ballot_sync(0xFFFFFFFFu, meets_edge(batch, scan, span)) != 0) {
     result = write.template operator()<kQuads != 8, false>();
@@ -342,7 +342,7 @@ __global__ void __launch_bounds__(kSpanThreads)
   const std::uint32_t s = scan.first_subsequence + local;
   const SubsequenceSpan span = load_span(batch, scan, s, length_of(batch, s));
   if (!is_live(span) || span.state.index == 0) return;
-  if (scan.partial != 0 && !PartFinder{&scan}.keeps(span.first_block)) return;
+  if (scan.keeps_part != 0 && !PartFinder{&scan}.keeps(span.first_block)) return;
   const auto* head =
       reinterpret_cast<const std::uint32_t*>(batch.heads + static_cast<std::uint64_t>(s) * kQuads);
   const std::uint32_t corner_bytes = scan.corner * scan.corner * 2;

@@ -96,7 +96,7 @@ class DecodeStage {
  private:
   void add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, StagedBytes& bytes,
                 std::array<DecodedPlane, 4>& planes_of);
-  static void choose_part(const jpeg::JpegFile& file, const jpeg::Scan& scan,
+  static void choose_part(const Item& item, const jpeg::Scan& scan,
                           const std::array<DecodedPlane, 4>& planes_of, ScanDesc& desc);
   void place_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, StagedBytes& bytes,
                   ScanPlan& made);

@@ -38,6 +38,7 @@ struct ScanDesc {
   std::uint32_t data_bytes = 0;        ///< up to the end of the file; the scan may end before
   std::uint32_t image = 0;
   std::uint32_t marker_follows = 0;     ///< whether one is known to lie behind data_bytes
+  std::uint32_t ends_file = 0;          ///< whether nothing but an EOI at the end may follow it
   std::uint32_t first_subsequence = 0;  ///< a multiple of the thread block
   std::uint32_t subsequence_slots = 0;  ///< reserved; those behind the scan's end stay empty
   std::uint32_t block_tables = 0;       ///< of the first `period` blocks of an MCU; PhasePattern
@@ -66,8 +67,8 @@ struct ScanDesc {
   std::uint32_t right_edge = 0;  ///< whether some component ends inside a block
   std::uint32_t bottom_edge = 0;
   std::int16_t* edges = nullptr;  ///< [blocks][64] zeroed before
-  // Where `partial`, coefficients are kept of these MCUs alone, and DC of all up to the last.
-  std::uint32_t partial = 0;
+  // Where `keeps_part`, coefficients are kept of these MCUs alone, and DC of all up to the last.
+  std::uint32_t keeps_part = 0;
   std::uint32_t first_column = 0;
   std::uint32_t end_column = 0;
   std::uint32_t first_row = 0;

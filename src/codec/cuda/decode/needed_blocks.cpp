@@ -56,11 +56,11 @@ BlockRect needed_blocks(const Item& item, std::size_t component) {
     }
     return {};
   }
-  if (item.part.width == 0) {
+  if (item.needed_pixels.width == 0) {
     return {0, static_cast<std::uint32_t>(geometry.width_blocks), 0,
             static_cast<std::uint32_t>(geometry.height_blocks)};
   }
-  const plan::Rect& part = item.part;
+  const plan::Rect& part = item.needed_pixels;
   const BlockRange x =
       range_of(part.x, part.x + part.width, geometry.h, frame.h_max, geometry.width_blocks);
   const BlockRange y =

@@ -115,7 +115,7 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
   desc.total_blocks = mcus * phase;
   desc.mcu_columns = planes_of[scan.component[0]].desc.mcu_columns;
   desc.mcu_rows = mcus / desc.mcu_columns;
-  choose_part(file, scan, planes_of, desc);
+  choose_part(item, scan, planes_of, desc);
   // DC is kept in any case.
   if (sends_dc_alone(file)) desc.corner = 1;
   place_scan(item, scan, arena, bytes, made);
@@ -138,17 +138,17 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
 
 /// Chooses which of a scan's MCUs are kept. Of files with several scans all are: the CPU codec,
 /// too, reads such files to their end, and says so where they are damaged.
-void DecodeStage::choose_part(const jpeg::JpegFile& file, const jpeg::Scan& scan,
+void DecodeStage::choose_part(const Item& item, const jpeg::Scan& scan,
                               const std::array<DecodedPlane, 4>& planes_of, ScanDesc& desc) {
   desc.end_block = desc.total_blocks;
-  if (file.scans.size() != 1) return;
+  if (item.strict || item.file->scans.size() != 1) return;
   std::array<BlockRect, jpeg::kMaxComponents> needed;
   for (std::size_t c = 0; c < needed.size(); ++c) needed[c] = planes_of[c].needed;
-  const BlockRect mcus = needed_mcus(file.frame, scan, needed);
+  const BlockRect mcus = needed_mcus(item.file->frame, scan, needed);
   // Looking for them costs time, too.
-  const std::uint64_t most = std::uint64_t{desc.mcu_columns} * desc.mcu_rows;
-  if (std::uint64_t{mcus.columns()} * mcus.rows() * 10 > most * 9) return;
-  desc.partial = 1;
+  const std::uint64_t all_mcus = std::uint64_t{desc.mcu_columns} * desc.mcu_rows;
+  if (std::uint64_t{mcus.columns()} * mcus.rows() * 10 > all_mcus * 9) return;
+  desc.keeps_part = 1;
   desc.first_column = mcus.first_column;
   desc.end_column = mcus.end_column;
   desc.first_row = mcus.first_row;
@@ -180,6 +180,7 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
   desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;
+  desc.ends_file = item.head_only ? 1 : 0;
   made.data = add_data(item, scan, arena, bytes);
   if (!sends_dc_alone(file)) add_edges(item, scan, arena, made);
   if (desc.has_restarts == 0) return;

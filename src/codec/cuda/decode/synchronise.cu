@@ -279,7 +279,9 @@ __device__ std::uint32_t judge_scan_end(const DecodeView& batch, const ScanDesc&
   const bool marker = end < scan.data_bytes && end + 1 < scan.data_bytes;
   if (!marker) return scan.marker_follows != 0 ? 0 : kTruncated;
   const bool fill = scan.data[end + 1] == 0xFF;
-  return fill && short_of_blocks ? kFillBytes : 0;
+  if (fill && short_of_blocks) return kFillBytes;
+  const bool eoi = scan.data[end + 1] == 0xD9 && end + 2 == scan.data_bytes;
+  return scan.ends_file != 0 && !eoi ? kAfterScan : 0;
 }
 
 /// Turns the block counts of a thread's subsequences into first blocks. @return status bits
