@@ -381,22 +381,30 @@ TEST(HttpImages, HasAPageAndTellsItsOptions) {
 }
 
 TEST(HttpImagesAttack, TheLastWaiterEndsTheWork) {
+  std::atomic<bool> begun = false;
   std::atomic<bool> ended = false;
-  const ImageServer images([&](scripted::Connection& connection) {
-    (void)connection.read_head();
-    (void)connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
-    for (int i = 0; i < 6000 && connection.open(); ++i) {
-      if (!connection.send("x")) break;
-      std::this_thread::sleep_for(10ms);
-    }
-    ended = true;
-  });
+  ServiceSettings settings = loopback();
+  // Nothing but the waiters' leaving ends the fetch.
+  settings.source.download_timeout = 3min;
+  settings.source.min_bytes_per_second = 1;
+  const ImageServer images(
+      [&](scripted::Connection& connection) {
+        (void)connection.read_head();
+        (void)connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+        begun = true;
+        while (connection.open() && connection.send("x")) std::this_thread::sleep_for(10ms);
+        ended = true;
+      },
+      settings);
   {
     TestClient one(images.server->endpoint());
     TestClient two(images.server->endpoint());
     ASSERT_TRUE(one.send(get(kImageTarget)));
     ASSERT_TRUE(two.send(get(kImageTarget)));
     EXPECT_TRUE(within_a_minute([&] { return are_under_way(images, 2); }));
+    // A request is under way before its fetch reaches the origin. A fetch that is given up earlier
+    // never connects, and the script would not run.
+    ASSERT_TRUE(within_a_minute([&] { return begun.load(); }));
     one.reset();
     EXPECT_TRUE(within_a_minute([&] { return are_under_way(images, 1); }));
     EXPECT_FALSE(ended) << "somebody still waits";
