@@ -416,6 +416,36 @@ TEST(HttpImagesAttack, TheLastWaiterEndsTheWork) {
   EXPECT_NE(images.server->log().find("\"status\":499"), std::string::npos);
 }
 
+TEST(HttpImagesAttack, TheLastWaiterEndsTheWorkBeforeTheOriginIsReached) {
+  scripted::OriginServer origin(scripted::answering([](const std::string&) { return ""; }));
+  scripted::FakeNetwork names(origin.port());
+  names.name("images.test", {{"93.184.215.14"}});
+  std::atomic<bool> asked = false;
+  std::atomic<bool> go = false;
+  source::Network network = names.network();
+  network.resolve = [&, resolve = network.resolve](const std::string& host) {
+    asked = true;
+    while (!go) std::this_thread::sleep_for(5ms);
+    return resolve(host);
+  };
+  ServiceSettings settings = loopback();
+  settings.source.remote = true;
+  // Nothing but the waiter's leaving ends the fetch.
+  settings.source.dial_timeout = settings.source.download_timeout = 3min;
+  TestServer server(settings, &network);
+  {
+    TestClient client(server.endpoint());
+    EXPECT_TRUE(client.send(get(kImageTarget)));
+    EXPECT_TRUE(within_a_minute([&] { return asked.load(); }));
+    EXPECT_EQ(server.server().state().requests, 1u);
+  }
+  EXPECT_TRUE(server.idle()) << "while the lookup still takes its time";
+  go = true;
+  server.stop();
+  EXPECT_EQ(origin.connections(), 0);
+  EXPECT_NE(server.log().find("\"status\":499"), std::string::npos);
+}
+
 TEST(HttpImagesAttack, SlowOriginsEndWithTheRequest) {
   ServiceSettings settings = loopback();
   settings.request_timeout_ms = 400;
