@@ -70,7 +70,7 @@ class FRAMEWIRE_API OpenInput {
   ///
   /// Called with 2 bytes first, to see whether it is a JPEG; an input may be dropped after that.
   /// Not called any more once more than options.limits.max_input_bytes have come.
-  /// @param into  host, writable, at least one byte; memory of the engine's, where it gives any
+  /// @param into  host, writable, at least one byte; not kept: what came is copied on
   /// @return how many bytes came, at most into.size(); 0 at the end. Any error, which is that of
   ///         this input alone
   [[nodiscard]] virtual Result<std::size_t> read(std::span<std::uint8_t> into) = 0;
