@@ -63,7 +63,7 @@ void DecodeStage::clear(const EntropyLayout& layout, gpu::Arena& arena, StagedBy
   uploads_.clear();
   fetches_.clear();
   fetched_to_ = nullptr;
-  pair_index_.clear();
+  tables_.clear();
   subsequences_ = max_marker_tiles_ = max_dc_tiles_ = 0;
   max_pairs_ = 1;
   any_restarts_ = false;

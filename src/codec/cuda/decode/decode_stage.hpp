@@ -8,6 +8,7 @@
 #include <codec/cuda/decode/entry.hpp>
 #include <codec/cuda/decode/needed_blocks.hpp>
 #include <codec/cuda/decode/progressive_plan.hpp>
+#include <codec/cuda/decode/table_pairs.hpp>
 #include <codec/cuda/item.hpp>
 #include <codec/cuda/samples.hpp>
 #include <codec/cuda/stage_run.hpp>
@@ -18,8 +19,6 @@
 #include <gpu/copy_list.hpp>
 #include <gpu/upload_list.hpp>
 #include <span>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace framewire::codec::cuda {
@@ -144,7 +143,7 @@ class DecodeStage {
   std::vector<Fetch> fetches_;
   const std::uint8_t* fetched_to_ = nullptr;  ///< where the last file ends that is fetched
   gpu::CopyList copies_;
-  std::unordered_map<std::string, std::uint32_t> pair_index_;
+  TablePairs tables_;
   std::vector<float> edge_bases_;  ///< made once: DecodeView::edge_basis
   gpu::Slice<const float> edge_basis_;
 

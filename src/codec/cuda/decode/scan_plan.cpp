@@ -1,7 +1,6 @@
 #include <codec/cuda/tuning.h>
 #include <algorithm>
 #include <base/checked.hpp>
-#include <codec/cuda/decode/canonical_code.hpp>
 #include <codec/cuda/decode/decode_stage.hpp>
 #include <codec/cuda/decode/progressive_script.hpp>
 #include <jpeg/huffman.hpp>
@@ -231,21 +230,9 @@ std::uint32_t DecodeStage::table_pair(const jpeg::JpegFile& file, const jpeg::Sc
   const bool alone = sends_dc_alone(file);
   const jpeg::HuffmanTable none;
   const jpeg::HuffmanTable& coded = table_of(file, scan, at, jpeg::TableClass::kDc);
-  const jpeg::HuffmanTable dc = alone ? mark_dc_alone(coded) : coded;
+  const jpeg::HuffmanTable& dc = alone ? mark_dc_alone(coded) : coded;
   const jpeg::HuffmanTable& ac = alone ? none : table_of(file, scan, at, jpeg::TableClass::kAc);
-  std::string key;
-  for (const jpeg::HuffmanTable* table : {&dc, &ac}) {
-    key.append(reinterpret_cast<const char*>(table->counts.data()), table->counts.size());
-    key.append(reinterpret_cast<const char*>(table->values.data()),
-               static_cast<std::size_t>(table->value_count));
-  }
-  const auto [found, added] =
-      pair_index_.try_emplace(std::move(key), static_cast<std::uint32_t>(pair_index_.size()));
-  if (added) {
-    canonical_.add(make_canonical(dc));
-    canonical_.add(make_canonical(ac));
-  }
-  return found->second;
+  return tables_.index_of(dc, ac, canonical_);
 }
 
 gpu::Slice<std::uint8_t> DecodeStage::add_data(const Item& item, const jpeg::Scan& scan,
