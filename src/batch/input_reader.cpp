@@ -41,7 +41,7 @@ Result<bool> InputReader::fill(std::span<std::uint8_t> into) {
   return ended;
 }
 
-// By pieces that stay in this core's caches between the system's copy, the hash and ours.
+// Pieces stay in this core's caches between the system's copy, the hash and ours.
 Result<bool> InputReader::fill_room(std::span<std::uint8_t> room) {
   constexpr std::size_t kPiece = 128u << 10;
   thread_local std::vector<std::uint8_t> piece(kPiece);

@@ -24,7 +24,7 @@ constexpr int kMinComputeMinor = 5;
 ///   20  108,600  114,600  116,000
 ///   24  111,300  116,100  116,200
 constexpr unsigned kMaxLanes = 24;
-/// Progressive lanes at most: more of them share hardware queues.
+/// More progressive lanes than these would share hardware queues.
 constexpr unsigned kMaxProgressiveLanes = 16;
 constexpr unsigned kMinLanes = 2;
 /// Shares of memory for a lane and the one for progressive files that comes with it.
