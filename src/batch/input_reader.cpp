@@ -6,6 +6,7 @@
 #include <batch/input_error.hpp>
 #include <batch/input_reader.hpp>
 #include <batch/read_buffer.hpp>
+#include <string>
 #include <utility>
 
 namespace framewire::batch {
@@ -16,7 +17,7 @@ Result<std::size_t> InputReader::read_some(std::span<std::uint8_t> into) {
   if (*got <= into.size()) return *got;
   return fail(Status(StatusCode::kInternal,
                      fmt::format("its source read {} bytes where {} fit", *got, into.size()))
-                  .about(label_));
+                  .about(std::string(label_)));
 }
 
 Result<bool> InputReader::starts_like_jpeg() {

@@ -6,7 +6,7 @@
 #include <framewire/batch/source.hpp>
 #include <framewire/status.hpp>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace framewire::batch {
@@ -17,7 +17,7 @@ class InputReader {
   /// @param input, label  live as long as this
   /// @param limit         bytes, at most
   /// @param hashed        whether hash() will be asked for
-  InputReader(OpenInput& input, const std::string& label, std::uint64_t limit, bool hashed)
+  InputReader(OpenInput& input, std::string_view label, std::uint64_t limit, bool hashed)
       : input_(input), label_(label), limit_(limit), hashed_(hashed) {}
 
   /// Whether the input begins with SOI, FF D8 (ITU-T T.81 B.2.1). Called first, once.
@@ -46,7 +46,7 @@ class InputReader {
   [[nodiscard]] Result<std::size_t> read_some(std::span<std::uint8_t> into);
 
   OpenInput& input_;
-  const std::string& label_;
+  const std::string_view label_;
   const std::uint64_t limit_;
   const bool hashed_;
   std::uint64_t hash_ = 0;

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <jpeg/icc.hpp>
 #include <tests/service/workers/pool_fixture.hpp>
 #include <tests/support/sample_profiles.hpp>
@@ -224,11 +225,14 @@ TEST_F(WorkerPoolAttackTest, WorkersEndWithTheirService) {
   int status = 0;
   ASSERT_EQ(::waitpid(service, &status, 0), service);
   ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  // A worker that looks for leaks as it ends has a process of its own for that.
   int ended = 0;
   EXPECT_TRUE(soon([&] {
-    while (::waitpid(-1, &status, WNOHANG) > 0) ++ended;
-    return ended == 2;
+    pid_t found = 0;
+    while ((found = ::waitpid(-1, &status, WNOHANG)) > 0) ++ended;
+    return found < 0 && errno == ECHILD;
   }));
+  EXPECT_GE(ended, 2);
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
