@@ -9,6 +9,7 @@
 #include <dataset/object_names.hpp>
 #include <dataset/report.hpp>
 #include <dataset/shard_names.hpp>
+#include <files/whole_file.hpp>
 #include <iterator>
 #include <map>
 #include <optional>
