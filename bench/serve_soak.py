@@ -250,10 +250,18 @@ async def soak(args, server, files, damaged, figures, writer, origin):
     return rows
 
 
+# As `python -m http.server`, which lets five wait to be accepted: others try again a second later.
+ORIGIN = """
+import functools, http.server, sys
+http.server.ThreadingHTTPServer.request_queue_size = 512
+handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), handler).serve_forever()
+"""
+
+
 def start_origin(folder, log):
     port = free_port()
-    return Server([sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "--directory",
-                   str(folder), str(port)], port, log)
+    return Server([sys.executable, "-c", ORIGIN, str(folder), str(port)], port, log)
 
 
 class Http2Load:
