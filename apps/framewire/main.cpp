@@ -1,4 +1,7 @@
 // framewire: resizes JPEGs from the command line.
+#include <fcntl.h>
+#include <unistd.h>
+#include <cerrno>
 #include <command_line/command.hpp>
 #include <command_line/interruption.hpp>
 #include <command_line/parse.hpp>
@@ -13,6 +16,17 @@
 namespace app = framewire::app;
 
 namespace {
+
+// Takes the numbers of standard streams that the caller has closed. The next file or socket would
+// get them otherwise, and messages would be written into a manifest or to a client. Reading and
+// writing fail as they do with a closed stream, since /dev/null is opened the other way round.
+void hold_closed_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest number that is free is this one.
+    (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
 
 // Ends the program after an exception that no handler takes: one on another thread, during another
 // exception, or in a function that must not throw.
@@ -31,6 +45,7 @@ namespace {
 }  // namespace
 
 int main(int count, char** words) {
+  hold_closed_streams();
   std::set_terminate(end_with_a_word);
   // A closed pipe is an error of the write that meets it.
   std::signal(SIGPIPE, SIG_IGN);

@@ -4,10 +4,13 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <tests/integration/support.hpp>
 #include <thread>
 
@@ -196,6 +199,31 @@ TEST_F(CliOdd, AFullDiskIsAnErrorAndLeavesNothing) {
 
 // Signals that end the program in the middle of a write leave no temporary file, however many
 // there are.
+TEST_F(CliOdd, MessagesReachNoFileWhereStandardStreamsAreClosed) {
+  // The shell closes streams, then becomes the program.
+  const auto run_closed = [&](const std::string& words, const std::string& closed) {
+    const std::string line = "cd '" + folder_.path().string() +
+                             "' && exec '" FRAMEWIRE_PROGRAM "' " + words + " " + closed;
+    const int status = std::system(line.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  for (const char* closed : {"2>&-", ">&- 2>&-", "<&- 2>&-", "<&- >&- 2>&-"}) {
+    const std::string words = "batch in.jpg none.jpg out --size 16 --progress always --manifest m";
+    EXPECT_EQ(run_closed(words, closed), 1) << closed;
+    std::istringstream rows(read_text(folder_ / "m"));
+    int count = 0;
+    for (std::string row; std::getline(rows, row); ++count) {
+      EXPECT_TRUE(json::accept(row)) << closed << ": " << row;
+    }
+    EXPECT_EQ(count, 2) << closed;
+    fs::remove(folder_ / "m");
+    fs::remove_all(folder_ / "out");
+  }
+  // What is asked of a closed stream is an error, as ever.
+  EXPECT_EQ(run_closed("resize in.jpg - --size 16", ">&-"), 3);
+  EXPECT_EQ(run_closed("resize - x.jpg --size 16", "<&-"), 1);
+}
+
 TEST_F(CliOdd, SignalsLeaveNoTemporaryFiles) {
   for (int i = 0; i < 200; ++i) {
     write_file(folder_ / ("many/" + std::to_string(i) + ".jpg"), make_jpeg(400, 300));
