@@ -48,6 +48,7 @@ std::optional<std::string> parameter(Text value, Text name) {
 struct FormPart {
   std::string name;
   bool is_file = false;
+  bool is_unnamed = false;  // a file whose name is empty: browsers send it where none was chosen
 };
 
 // As Text::find(), but for the time: that looks again at each byte that the needle begins with, and
@@ -77,7 +78,11 @@ Result<FormPart> parse_part_head(Text head) {
       return refuse("a part is no form-data with a name");
     }
     part.name = *name;
-    part.is_file = parameter(value, "filename").has_value() || *name == "file" || *name == "image";
+    const auto file_name = parameter(value, "filename");
+    // RFC 7578 does without filename*, and some clients send it alone.
+    part.is_file =
+        file_name || parameter(value, "filename*") || *name == "file" || *name == "image";
+    part.is_unnamed = file_name && file_name->empty();
     named = true;
   }
   if (!named) return refuse("a part has no Content-Disposition");
@@ -86,12 +91,16 @@ Result<FormPart> parse_part_head(Text head) {
 
 Result<void> take_part(const FormPart& part, Text data, Form& form) {
   if (part.is_file) {
+    if (part.is_unnamed && data.empty()) return {};
     if (form.file.data() != nullptr) return refuse("found two files; accepted: one");
     form.file = {reinterpret_cast<const std::uint8_t*>(data.data()), data.size()};
     return {};
   }
   if (part.name.empty() || part.name.size() > kMaxFieldBytes || data.size() > kMaxFieldBytes) {
-    return refuse(fmt::format("a field is longer than {} bytes", kMaxFieldBytes));
+    return refuse(fmt::format(
+        "a field is longer than {} bytes, and no file: that has a file name, or is called file or "
+        "image",
+        kMaxFieldBytes));
   }
   const bool control = std::any_of(data.begin(), data.end(), [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
@@ -124,14 +133,20 @@ Result<Form> parse_form(std::span<const std::uint8_t> body, Text boundary) {
   Form form;
   Text rest(reinterpret_cast<const char*>(body.data()), body.size());
   const std::string delimiter = fmt::format("\r\n--{}", boundary);
-  // What comes before the first boundary is no part; usually there is nothing.
-  if (!rest.starts_with(Text(delimiter).substr(2))) {
-    return refuse("the body does not begin with its boundary");
+  // What comes before the first boundary is no part (RFC 2046 5.1.1); usually there is nothing, or
+  // a line break.
+  if (rest.starts_with(Text(delimiter).substr(2))) {
+    rest.remove_prefix(delimiter.size() - 2);
+  } else {
+    const auto begin = find(rest, delimiter);
+    if (begin == Text::npos) return refuse("the body does not have its boundary");
+    rest.remove_prefix(begin + delimiter.size());
   }
-  rest.remove_prefix(delimiter.size() - 2);
   for (std::size_t parts = 0;; ++parts) {
     if (rest.starts_with("--")) break;
     if (parts == kMaxParts) return refuse(fmt::format("found more than {} parts", kMaxParts));
+    // Blanks may stand behind a boundary ("transport padding").
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
     if (!rest.starts_with("\r\n")) return refuse("a boundary is followed by something else");
     rest.remove_prefix(2);
     const auto head_end = rest.substr(0, kMaxPartHeadBytes).find("\r\n\r\n");

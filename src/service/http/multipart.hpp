@@ -24,7 +24,8 @@ struct Form {
 [[nodiscard]] std::optional<std::string> form_boundary(std::string_view content_type);
 
 /// Reads a whole form. The file is the part that has a file name, or is called "file" or "image";
-/// every other part is a field of at most 256 bytes.
+/// every other part is a field of at most 256 bytes. A part with an empty file name and no data,
+/// which browsers send where no file was chosen, does not count.
 /// @return invalid_input for what is no such form, no file or two of them, a field given twice,
 ///         and more than 64 parts
 /// @cost linear in the body

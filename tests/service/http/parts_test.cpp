@@ -125,6 +125,26 @@ TEST(HttpForm, HasOneFileAndFields) {
   EXPECT_EQ(form->fields[0], std::pair("size"s, "10x"s));
 }
 
+TEST(HttpForm, IsReadAsOddClientsSendIt) {
+  const auto part = [](const std::string& parameters, const std::string& data) {
+    return "--b \t\r\nContent-Disposition: form-data; " + parameters + "\r\n\r\n" + data + "\r\n";
+  };
+  const std::string file = part("name=p; filename=a.jpg", "x");
+  const std::string not_chosen = part("name=\"q\"; filename=\"\"", "");
+  for (const std::string& body :
+       {"\r\n" + file, "no part\r\n" + file, not_chosen + file, file + not_chosen,
+        part("name=\"p\"; filename*=utf-8''%C3%A9.jpg", "x")}) {
+    const auto form = parse_form(bytes_of(body + "--b--\r\n"), "b");
+    ASSERT_TRUE(form) << body << form.error().to_string();
+    EXPECT_EQ(std::string(form->file.begin(), form->file.end()), "x") << body;
+    EXPECT_TRUE(form->fields.empty()) << body;
+  }
+  const auto none = parse_form(bytes_of(not_chosen + "--b--\r\n"), "b");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message().find("no file"), std::string::npos);
+  EXPECT_FALSE(parse_form(bytes_of("no boundary"), "b"));
+}
+
 TEST(HttpForm, NamesItsBoundary) {
   EXPECT_EQ(form_boundary("multipart/form-data; boundary=ab"), "ab");
   EXPECT_EQ(form_boundary("Multipart/Form-Data; charset=x; BOUNDARY=\"a b\""), "a b");
