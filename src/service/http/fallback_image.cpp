@@ -2,6 +2,7 @@
 #include <fstream>
 #include <iterator>
 #include <jpeg/parser.hpp>
+#include <service/http/blocking_file.hpp>
 #include <service/http/fallback_image.hpp>
 #include <string>
 #include <utility>
@@ -14,6 +15,10 @@ Result<FallbackImage> FallbackImage::open(const ServiceSettings& settings, Pictu
   const auto refuse = [&](StatusCode code, std::string message) {
     return fail(Status(code, std::move(message)).about(path));
   };
+  if (is_device_or_pipe(path)) {
+    return refuse(StatusCode::kInvalidInput,
+                  "fallback-image: found a device or pipe; accepted: a regular file");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return refuse(StatusCode::kIoError, "fallback-image: the file cannot be opened");
   std::string bytes;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <service/http/blocking_file.hpp>
 #include <service/http/grammar_settings.hpp>
 #include <service/http/head.hpp>
 #include <service/url/presets.hpp>
@@ -28,6 +29,10 @@ tl::unexpected<Status> refuse(StatusCode code, std::string message, std::string 
 Text name_of(Text preset) { return trim(preset.substr(0, preset.find('='))); }
 
 Result<std::string> read(const std::string& path) {
+  if (is_device_or_pipe(path)) {
+    return refuse(StatusCode::kInvalidInput,
+                  "presets-file: found a device or pipe; accepted: a regular file", path);
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return refuse(StatusCode::kIoError, "presets-file: cannot be opened", path);
   std::string text(kMaxPresetsBytes + 1, '\0');

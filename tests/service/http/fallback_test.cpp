@@ -1,5 +1,6 @@
 // The picture that is answered where an original cannot be had.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <tests/service/http/image_server.hpp>
 #include <tests/service/support/temporary_folder.hpp>
 
@@ -94,6 +95,20 @@ TEST(HttpFallback, IsNotKeptInTheCache) {
     EXPECT_EQ(answer->field("fallback-image"), "1");
     EXPECT_EQ(answer->field("cache-status"), "");
   }
+}
+
+// Whoever waits for a FIFO's writer, at a reload, too, cannot be told to end.
+TEST(HttpFallbackAttack, FilesThatMakeWhoOpensThemWaitAreRefused) {
+  Fallback with;
+  ServiceSettings settings = with.settings;
+  TestServer server(settings);
+  const std::string fifo = (with.folder.path() / "fifo").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  settings.fallback_image = fifo;
+  EXPECT_EQ(Server::start(settings, server.engine(), {}).error().code(), StatusCode::kInvalidInput);
+  settings.fallback_image.clear();
+  settings.presets_file = fifo;
+  EXPECT_EQ(Server::start(settings, server.engine(), {}).error().code(), StatusCode::kInvalidInput);
 }
 
 TEST(HttpFallback, MustBeAPicture) {
