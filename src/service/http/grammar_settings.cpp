@@ -51,6 +51,9 @@ Result<PresetFile> read_presets(const ServiceSettings& settings) {
   const auto text = read(settings.presets_file);
   if (!text) return fail(text.error());
   Text rest = *text;
+  // Editors of other systems begin a file with this mark; it is no part of a name.
+  constexpr Text kByteOrderMark = "\xEF\xBB\xBF";
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const auto end = rest.find('\n');
     // Lines of other systems end in a carriage return as well.

@@ -91,7 +91,7 @@ TEST(HttpImages, PresetsComeFromAFile) {
   folder.write("a.jpg", text_of(make_jpeg(400, 300)));
   ServiceSettings settings = with_folder(folder);
   settings.url.presets = {"small=w:50"};
-  const std::string good = "# sizes\n\n thumb = w:100 \r\nboth=pr:small:thumb/h:20\n";
+  const std::string good = "\xEF\xBB\xBF# sizes\n\n thumb = w:100 \r\nboth=pr:small:thumb/h:20\n";
   settings.presets_file = folder.write("presets", good).string();
   TestServer server(settings);
   TestClient client(server.endpoint());
