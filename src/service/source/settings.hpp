@@ -63,7 +63,7 @@ struct SourceSettings {
   /// Everything, from fetch() to the last byte: waiting for a connection, redirects, reading a
   /// file.
   std::chrono::milliseconds download_timeout{5'000};
-  /// An origin that sends fewer bytes a second, over three seconds, is given up.
+  /// An origin that is slower for three seconds, or 3/5 of download_timeout if more, is given up.
   std::uint32_t min_bytes_per_second = 1'024;
   std::size_t max_bytes = std::size_t{64} << 20;  ///< of one original
   /// Bytes of all originals being fetched at once; a fetch beyond it is answered `busy`.

@@ -13,7 +13,15 @@ namespace {
 // A body that nobody wants is read, to keep the connection, if it is no longer than this.
 constexpr std::size_t kMaxDiscardedBytes = 16 * 1'024;
 constexpr long kReceiveBytes = 128 * 1'024;  // libcurl's own 16 KB cost a sixth of the throughput
-constexpr long kLowSpeedSeconds = 3;
+constexpr std::chrono::seconds kLeastStall{3};
+
+// How long an origin may be slow: whoever gives originals more time than is usual has origins that
+// make them when they are asked, and are silent meanwhile.
+long stall_seconds(const SourceSettings& settings) noexcept {
+  const auto share =
+      std::chrono::duration_cast<std::chrono::seconds>(settings.download_timeout / 5 * 3);
+  return static_cast<long>(std::max(kLeastStall, share).count());
+}
 
 // What libcurl calls a header line over its own bound of 100 KB: CURLE_TOO_LARGE since 8.6, before
 // that no memory.
@@ -132,7 +140,8 @@ bool OriginTransfer::set_options(const SourceUrl& url, std::chrono::milliseconds
   const bool bounds =
       set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect.count())) &&
       set(CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(settings_.min_bytes_per_second)) &&
-      set(CURLOPT_LOW_SPEED_TIME, kLowSpeedSeconds) && set(CURLOPT_BUFFERSIZE, kReceiveBytes);
+      set(CURLOPT_LOW_SPEED_TIME, stall_seconds(settings_)) &&
+      set(CURLOPT_BUFFERSIZE, kReceiveBytes);
   const bool callbacks =
       set(CURLOPT_ERRORBUFFER, error_text_.data()) && set(CURLOPT_PRIVATE, this) &&
       set(CURLOPT_HEADERFUNCTION, &OriginTransfer::on_header) && set(CURLOPT_HEADERDATA, this) &&

@@ -3,6 +3,7 @@
 #include <tests/service/support/gzip.hpp>
 #include <tests/service/support/origin.hpp>
 #include <tests/service/support/temporary_folder.hpp>
+#include <thread>
 
 namespace framewire::service::source {
 namespace {
@@ -110,6 +111,20 @@ TEST(Origin, MemoryComesFromTheCaller) {
   EXPECT_EQ(test::text(origin.fetch("http://images.test/a").value()), "bytes");
   EXPECT_EQ(test::text(origin.fetch("http://images.test/chunked").value()), "abc");
   EXPECT_EQ(asked, (std::vector<std::size_t>{5, 3}));
+}
+
+// An origin that makes originals when it is asked says nothing meanwhile.
+TEST(Origin, MayBeSilentWhereItIsGivenTheTime) {
+  SourceSettings settings = remote();
+  settings.download_timeout = std::chrono::seconds(60);
+  Origin origin(answering([&](const std::string&) {
+                  std::this_thread::sleep_for(std::chrono::milliseconds(4'500));
+                  return ok("bytes");
+                }),
+                settings);
+  const auto original = origin.fetch("http://images.test/a.jpg");
+  ASSERT_TRUE(original) << original.error().message;
+  EXPECT_EQ(test::text(*original), "bytes");
 }
 
 TEST(Origin, ConditionsAreHandedOn) {
