@@ -45,11 +45,15 @@ Response refuse_url(ErrorForm form, const url::RequestError& error) {
 
 EtagRecipe recipe_of(const ImageComputation& wanted, const ServiceSettings& settings, bool raw) {
   const std::string& buster = settings.etag_buster;
+  std::string how;
+  if (raw || wanted.as_it_is) {
+    how = raw ? "-raw" : "-skip";
+  } else if (wanted.options.codec != CodecKind::kAuto) {
+    // Codecs make other bytes of the same options, and output_hash() leaves them out.
+    how = fmt::format("-{}", to_string(wanted.options.codec));
+  }
   return {fmt::format("{}{}{}-{}{}", buster, buster.empty() ? "" : "/", output_hash(wanted.options),
-                      kVersion,
-                      raw               ? "-raw"
-                      : wanted.as_it_is ? "-skip"
-                                        : "")};
+                      kVersion, how)};
 }
 
 bool is_jpeg(std::span<const std::uint8_t> bytes) {

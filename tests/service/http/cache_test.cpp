@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <service/http/answer_cache.hpp>
 #include <service/http/freshness.hpp>
@@ -115,6 +116,27 @@ TEST(HttpCache, SurvivesARestart) {
   const auto again = TestClient(server.endpoint()).ask(get("/unsafe/w:100/plain/a.jpg"));
   EXPECT_EQ(again->field("cache-status"), kHit);
   EXPECT_EQ(again->body, body);
+}
+
+// Each codec makes bytes of its own.
+TEST(HttpCache, ResultsAndTagsAreOfOneCodec) {
+  const scripted::TemporaryFolder folder;
+  (void)old_file(folder, "a.jpg", make_jpeg(400, 300));
+  std::map<std::string, std::string> bodies;  // by their ETags
+  for (const CodecKind codec : {CodecKind::kTurbo, CodecKind::kReference, CodecKind::kTurbo}) {
+    ServiceSettings settings = with_cache(folder);
+    settings.defaults.codec = codec;
+    TestServer server(settings);
+    TestClient client(server.endpoint());
+    const auto answer = client.ask(get("/unsafe/w:100/plain/a.jpg"));
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->field("x-framewire-codec"), to_string(codec));
+    const auto [known, is_new] = bodies.emplace(answer->field("etag"), answer->body);
+    EXPECT_EQ(known->second, answer->body);
+    ASSERT_TRUE(!is_new || written(server, 1));
+    EXPECT_EQ(answer->field("cache-status"), is_new ? kMiss : kHit);
+  }
+  EXPECT_EQ(bodies.size(), 2u);
 }
 
 TEST(HttpCache, AChangedFileIsComputedAgain) {
