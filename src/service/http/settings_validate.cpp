@@ -19,6 +19,19 @@ bool same_place(Text left, Text right) {
   return !a->unix_path.empty() || (a->address == b->address && a->port == b->port && a->port != 0);
 }
 
+// The second listener of an address would not start.
+Result<void> validate_places(const std::vector<std::string>& places, const char* name) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const bool again = std::any_of(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](Text other) { return same_place(places[i], other); });
+    if (again) {
+      return bad_value(name, fmt::format("found {} twice; accepted: each address once",
+                                         places[i].substr(0, 100)));
+    }
+  }
+  return {};
+}
+
 // Who gives a certificate, or an address that needs one, counts on what he sends being secret.
 Result<void> validate_tls(const ServiceSettings& settings) {
   const auto speaks_tls = [](const std::string& text) {
@@ -141,6 +154,8 @@ Result<void> validate(const ServiceSettings& settings) {
     }
   }
   if (auto valid = validate_tls(settings); !valid) return valid;
+  if (auto valid = validate_places(settings.listen, "listen"); !valid) return valid;
+  if (auto valid = validate_places(settings.metrics, "metrics"); !valid) return valid;
   if (auto valid = validate_clients(settings); !valid) return valid;
   if (auto valid = validate_objects(settings.source.objects); !valid) return valid;
   if (auto valid = validate_gpu(settings); !valid) return valid;

@@ -119,6 +119,15 @@ TEST(HttpConfiguration, BoundsThatContradictAreRefused) {
   }
   settings.listen = settings.metrics = {":0"};
   EXPECT_TRUE(validate(settings)) << "two ports of the system's choice";
+  for (const char* place : {"127.0.0.1:8080", "unix:/run/a"}) {
+    settings = {};
+    settings.listen = {place, "127.0.0.1:8081", place};
+    EXPECT_FALSE(validate(settings)) << place;
+    settings.listen = {":8082", ":0", "[::1]:8082", ":0"};
+    EXPECT_TRUE(validate(settings));
+    settings.metrics = {place, place};
+    EXPECT_FALSE(validate(settings)) << place;
+  }
 }
 
 TEST(HttpConfiguration, DevicesAndClientsAreSettingsToo) {
