@@ -10,6 +10,12 @@ Code code_of_origin(unsigned status) noexcept {
   return Code::kNotFound;
 }
 
+constexpr std::string_view message_of_origin(unsigned status) noexcept {
+  if (status >= 500 && status < 600) return "the origin failed";
+  const bool none = status == 404 || status == 410;
+  return none ? "the origin has no such original" : "the origin did not hand on the original";
+}
+
 }  // namespace
 
 FetchAnswer fetch_answer(const source::FetchError& error) noexcept {
@@ -29,7 +35,7 @@ FetchAnswer fetch_answer(const source::FetchError& error) noexcept {
       // One answer for all: what is on the inside is not to be told from outside.
       return {Code::kNotFound, "not_found", "there is no such original"};
     case Kind::kOriginStatus:
-      return {code_of_origin(error.origin_status), word, "the origin has no such original"};
+      return {code_of_origin(error.origin_status), word, message_of_origin(error.origin_status)};
     case Kind::kBadAnswer:
       return {Code::kBadGateway, word, "the origin's answer makes no sense"};
     case Kind::kContentEncoding:

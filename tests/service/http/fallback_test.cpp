@@ -1,6 +1,7 @@
 // The picture that is answered where an original cannot be had.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <service/http/fetch_answer.hpp>
 #include <tests/service/http/image_server.hpp>
 #include <tests/service/support/temporary_folder.hpp>
 
@@ -47,6 +48,21 @@ TEST(HttpFallback, StandsInForOriginalsThatCannotBeHad) {
   EXPECT_TRUE(images.server->idle());
   EXPECT_NE(images.server->log().find("the origin answered 500"), std::string::npos)
       << "the log says why";
+}
+
+TEST(HttpFetchAnswer, SaysWhatTheOriginDid) {
+  const auto told = [](unsigned status) {
+    source::FetchError error;
+    error.kind = source::FetchErrorKind::kOriginStatus;
+    error.origin_status = status;
+    return std::string(fetch_answer(error).message);
+  };
+  EXPECT_EQ(told(404), "the origin has no such original");
+  EXPECT_EQ(told(410), told(404));
+  EXPECT_EQ(told(500), "the origin failed");
+  for (const unsigned status : {401u, 403u, 429u, 204u}) {
+    EXPECT_EQ(told(status), "the origin did not hand on the original") << status;
+  }
 }
 
 TEST(HttpFallback, IsNotForGoodOriginalsNorForWrongUrls) {
