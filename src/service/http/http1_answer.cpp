@@ -60,7 +60,7 @@ bool Http1Connection::is_unread(Clock::time_point now) noexcept {
 void Http1Connection::on_written(const boost::system::error_code& error) {
   if (state_ == State::kClosed) return;
   const Response& response = request_->response();
-  const auto body_bytes = response.body().size();
+  const auto body_bytes = request_->body_to_send().size();
   request_->log(error ? Code::kClientGone : response.code, error ? 0 : body_bytes,
                 response.message);
   const bool ends = response.close || input_ended_;

@@ -260,8 +260,8 @@ void Http2Stream::abandon() noexcept {
 void Http2Stream::log_answer(bool failed) noexcept {
   const Response& response = request_->response();
   try {
-    request_->log(failed ? Code::kClientGone : response.code, failed ? 0 : response.body().size(),
-                  response.message);
+    request_->log(failed ? Code::kClientGone : response.code,
+                  failed ? 0 : request_->body_to_send().size(), response.message);
   } catch (...) {  // a line of the log less
   }
 }

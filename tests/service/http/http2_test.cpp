@@ -63,6 +63,8 @@ TEST(HttpHttp2, AnswersWithoutBodies) {
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.field("content-length"), "3");
   EXPECT_EQ(head.body, "");
+  EXPECT_TRUE(within_a_minute([&] { return !server.server.log().empty(); }));
+  EXPECT_NE(server.server.log().find("\"bytes_out\":0,"), std::string::npos);
   EXPECT_EQ(client.ask(get_fields("/livez", "OPTIONS")).field("allow"), "GET, HEAD, OPTIONS");
   EXPECT_EQ(client.ask(get_fields("/livez", "DELETE")).status, 405);
   EXPECT_EQ(client.ask(get_fields("/v1/nothing")).status, 404);
