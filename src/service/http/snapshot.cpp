@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <service/http/grammar_settings.hpp>
 #include <service/http/snapshot.hpp>
@@ -28,6 +30,13 @@ bool same_sources(const ServiceSettings& left, const ServiceSettings& right) {
          });
 }
 
+// Which folder a name leads to; empty where it leads to none.
+std::string folder_identity_of(const std::string& folder) {
+  struct stat facts {};
+  if (folder.empty() || ::stat(folder.c_str(), &facts) != 0) return {};
+  return fmt::format("{}:{}", facts.st_dev, facts.st_ino);
+}
+
 }  // namespace
 
 Result<SnapshotRef> Snapshots::make(const ServiceSettings& settings) {
@@ -44,7 +53,12 @@ Result<SnapshotRef> Snapshots::make(const ServiceSettings& settings) {
   std::shared_ptr<source::Sources> sources;
   const bool wanted =
       settings.source.remote || settings.source.objects.on || !settings.source.root.empty();
-  if (wanted && before != nullptr && same_sources(before->settings, settings)) {
+  // Before it is opened: what changes meanwhile is found at the next reload. Where the name leads
+  // nowhere, what it led to is kept.
+  std::string folder = folder_identity_of(settings.source.root);
+  if (before != nullptr && folder.empty()) folder = before->folder_identity;
+  if (wanted && before != nullptr && same_sources(before->settings, settings) &&
+      folder == before->folder_identity) {
     sources = before->sources;
   } else if (wanted) {
     source::SourceSettings from = source_settings(settings, engine_);
@@ -60,9 +74,9 @@ Result<SnapshotRef> Snapshots::make(const ServiceSettings& settings) {
     fallback = std::move(*opened);
   }
   auto cache = disk_ != nullptr ? std::make_unique<AnswerCache>(settings, *disk_) : nullptr;
-  return std::make_shared<const Snapshot>(Snapshot{next_generation_++, settings,
-                                                   std::move(*grammar), std::move(sources),
-                                                   std::move(fallback), std::move(cache)});
+  return std::make_shared<const Snapshot>(
+      Snapshot{next_generation_++, settings, std::move(*grammar), std::move(sources),
+               std::move(fallback), std::move(cache), std::move(folder)});
 }
 
 void Snapshots::publish(SnapshotRef snapshot) {

@@ -13,6 +13,7 @@
 #include <service/source/network.hpp>
 #include <service/source/sources.hpp>
 #include <service/url/grammar.hpp>
+#include <string>
 #include <vector>
 
 namespace framewire::service::http {
@@ -26,6 +27,8 @@ struct Snapshot {
   std::shared_ptr<source::Sources> sources;  ///< null: no originals are served
   std::optional<FallbackImage> fallback;     ///< none: errors are told
   std::unique_ptr<const AnswerCache> cache;  ///< null: there is none
+  /// Which folder --folder led to when `sources` was made; empty: to none.
+  std::string folder_identity;
 };
 using SnapshotRef = std::shared_ptr<const Snapshot>;
 
@@ -46,7 +49,7 @@ class Snapshots {
   void use_cache(cache::DiskCache* disk) { disk_ = disk; }
 
   /// Makes what the settings ask for and changes nothing. Sources are shared with the current
-  /// snapshot where their settings are the same.
+  /// snapshot where their settings are the same, and name the same folder.
   /// @return invalid_input for settings of URLs or sources that make no sense; io_error for a
   ///         folder that is none, or a file that cannot be read; busy where threads or memory ran
   ///         out, or requests of too many earlier settings are still under way

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <list>
 #include <service/http/live_settings.hpp>
 #include <tests/service/http/image_server.hpp>
@@ -127,6 +128,28 @@ TEST(HttpReload, HoldsFromTheNextRequestOn) {
       << "the earlier folder";
   EXPECT_TRUE(soon([&] { return !server.server().end_earlier_settings(); }));
   EXPECT_EQ(client.ask(get("/unsafe/pr:small/plain/b.jpg", with_secret))->status, 200);
+}
+
+// Releases lie beside one another, and a link leads to the newest.
+TEST(HttpReload, FindsTheFolderThatHasTheNameByThen) {
+  const scripted::TemporaryFolder folder;
+  folder.write("one/a.jpg", text_of(make_jpeg(400, 300)));
+  folder.write("two/a.jpg", text_of(make_jpeg(400, 200)));
+  const auto current = folder.path() / "current";
+  std::filesystem::create_directory_symlink("one", current);
+  ServiceSettings settings = loopback();
+  settings.source.root = current.string();
+  TestServer server(settings);
+  TestClient client(server.endpoint());
+  const auto size = [&] { return size_of(client.ask(get("/unsafe/w:40/plain/a.jpg"))->body); };
+  EXPECT_EQ(size(), "40x30");
+  std::filesystem::remove(current);
+  ASSERT_TRUE(server.server().reload(settings)) << "a name that leads nowhere keeps what there was";
+  EXPECT_EQ(size(), "40x30");
+  std::filesystem::create_directory_symlink("two", current);
+  EXPECT_EQ(size(), "40x30") << "nobody is told of another folder but by a reload";
+  ASSERT_TRUE(server.server().reload(settings));
+  EXPECT_EQ(size(), "40x20");
 }
 
 TEST(HttpReload, MistakesChangeNothing) {
