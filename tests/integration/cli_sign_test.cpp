@@ -74,6 +74,8 @@ TEST(CliSign, RefusesWhatMakesNoSense) {
       {{"sign", "--key", kKey, "--salt", kSalt, "/"}, "empty path"},
       {{"sign", "--key", kKey, "--salt", kSalt, "/plain/http://a/b?c=d"}, "%3F"},
       {{"sign", "--key", kKey, "--salt", kSalt, "/plain/a\nb"}, "control"},
+      {{"sign", "--key", kKey, "--salt", kSalt, "/plain/a#b.jpg"}, "%23"},
+      {{"sign", "--key", kKey, "--salt", kSalt, "/plain/\xC3\xBC.jpg"}, "beyond ASCII"},
       {{"sign", "--key", kKey, "--salt", kSalt, kPath, "--signature-size", "33"}, "1 to 32"},
       {{"sign", "--key", kKey, "--salt", kSalt, kPath, "--signature-size", "0"}, "1 to 32"},
   };

@@ -55,6 +55,14 @@ Result<void> check_path(std::string_view path) {
   if (path.find('?') != std::string_view::npos) {
     return misuse(fmt::format("{}: the server drops all from ? on; write %3F", path));
   }
+  if (path.find('#') != std::string_view::npos) {
+    return misuse(fmt::format("{}: clients drop all from # on; write %23", path));
+  }
+  // Clients escape these on their way, and the server is asked for another path than was signed.
+  if (std::any_of(path.begin(), path.end(), [](char c) { return (c & 0x80) != 0; })) {
+    return misuse(
+        fmt::format("{}: found a byte beyond ASCII; write %C3%BC for ü and the like", path));
+  }
   if (std::any_of(path.begin(), path.end(), is_control)) {
     return misuse(
         fmt::format("{}: found a blank or control character; write %20 and the like", path));
