@@ -38,7 +38,7 @@ class FRAMEWIRE_API CompletionQueue {
 
   /// Takes the oldest answers; waits for the first one, no longer than `wait`.
   /// @param max   at most so many; 0 takes none
-  /// @param wait  zero: does not block
+  /// @param wait  zero: does not block; any length, microseconds::max() waits for ever
   /// @return empty where none came in time. Throws std::bad_alloc where memory ran out; no answer
   ///         is lost then
   [[nodiscard]] std::vector<Completion> take(std::size_t max, std::chrono::microseconds wait);

@@ -3,6 +3,7 @@
 #include <sys/un.h>
 #include <base/clock.hpp>
 #include <base/file_descriptor.hpp>
+#include <base/moment.hpp>
 #include <base/passed_files.hpp>
 #include <base/thread_name.hpp>
 #include <cerrno>
@@ -136,7 +137,7 @@ Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
 Result<Client> Client::connect(const std::string& path, const ClientOptions& options) {
-  const auto deadline = base::Clock::now() + options.timeout;
+  const auto deadline = base::moment_after(options.timeout);
   auto peer = connect_to(path, deadline);
   if (!peer) return fail(peer.error());
   auto pages = greet(*peer, options, deadline);

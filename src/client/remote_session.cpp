@@ -1,6 +1,7 @@
 // What those who submit do: slots, messages, the queue for the connection.
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/moment.hpp>
 #include <client/remote_session.hpp>
 #include <new>
 #include <utility>
@@ -23,7 +24,7 @@ Result<std::shared_ptr<RemoteSession>> RemoteSession::connect(RemotePlace place)
   if (place.options.slots == 0) {
     return fail(StatusCode::kInvalidInput, "found 0 slots; accepted: 1 or more");
   }
-  auto connection = RemoteConnection::open(place, base::Clock::now() + place.options.timeout);
+  auto connection = RemoteConnection::open(place, base::moment_after(place.options.timeout));
   if (!connection) return fail(connection.error());
   std::shared_ptr<RemoteSession> made(new RemoteSession(std::move(place), std::move(*connection)));
   if (!made->event_.valid()) {

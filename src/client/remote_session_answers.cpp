@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <algorithm>
+#include <base/moment.hpp>
 #include <chrono>
 #include <client/lied.hpp>
 #include <client/remote_session.hpp>
@@ -187,7 +188,7 @@ bool RemoteSession::connect_again(Status& why) {
   --retries_left_;
   connection_.reset();
   draining_ = false;
-  const auto deadline = base::Clock::now() + place_.options.timeout;
+  const auto deadline = base::moment_after(place_.options.timeout);
   while (!closing_) {
     auto made = RemoteConnection::open(place_, deadline);
     if (made && (*made)->slots() >= slots_.size() && (*made)->input_bytes() >= max_input_bytes_) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/moment.hpp>
 #include <framewire/completion_queue.hpp>
 #include <utility>
 
@@ -10,7 +11,7 @@ std::vector<Completion> CompletionQueue::take(std::size_t max, std::chrono::micr
   std::unique_lock lock(mutex_);
   // Waiting for no time at all is a system call, and may give the core away.
   if (items_.empty() && wait.count() > 0) {
-    filled_.wait_for(lock, wait, [&] { return !items_.empty(); });
+    filled_.wait_until(lock, base::moment_after(wait), [&] { return !items_.empty(); });
   }
   taken.reserve(std::min(max, items_.size()));
   while (taken.size() < taken.capacity() && taken.size() < max && !items_.empty()) {

@@ -29,6 +29,7 @@ TEST_F(LocalClient, AnswersAreThoseOfAnEngine) {
   ClientOptions large = small_client();
   large.input_bytes = std::uint64_t{32} << 20;
   large.output_bytes = std::uint64_t{16} << 20;
+  large.timeout = std::chrono::milliseconds::max();
   Client roomy = connect(large);
   for (const Bytes& file : files) {
     for (const ResizeOptions& options : wishes()) {

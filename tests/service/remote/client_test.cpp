@@ -32,6 +32,14 @@ TEST_F(RemoteClient, AnswersAreThoseOfAnEngine) {
   EXPECT_FALSE(client.lost());
 }
 
+TEST_F(RemoteClient, MayTakeAnyTimeToConnect) {
+  start();
+  ClientOptions patient = small_client();
+  patient.timeout = std::chrono::milliseconds::max();
+  Client client = connect(patient);
+  EXPECT_TRUE(client.resize(photo(), width(16)));
+}
+
 TEST_F(RemoteClient, HundredsOfRequestsOfSeveralClientsAreAnsweredOnce) {
   start();
   const auto expected = engine_->resize(photo(), width(80)).value().bytes;

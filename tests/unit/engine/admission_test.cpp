@@ -351,6 +351,19 @@ TEST(EngineCompletions, MayOutliveTheirEngineAndBeSharedByTwo) {
   EXPECT_EQ(queue->take(10, 0s).size(), 2u);
 }
 
+TEST(EngineCompletions, AWaitMayBeLongerThanTheClockCounts) {
+  const auto queue = std::make_shared<CompletionQueue>();
+  const auto engine = make({});
+  std::jthread submits([&] {
+    std::this_thread::sleep_for(50ms);
+    EngineRequest request = request_of({});
+    request.completions = queue;
+    engine->submit({&request, 1});
+  });
+  EXPECT_EQ(queue->take(10, std::chrono::microseconds::max()).size(), 1u);
+  EXPECT_TRUE(queue->take(10, std::chrono::microseconds::min()).empty());
+}
+
 TEST(EngineCompletions, SeveralWhoTakeShareThem) {
   Script script;
   const auto engine = make(devices_of({&script}, 2));
