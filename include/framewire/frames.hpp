@@ -69,7 +69,8 @@ struct OutgoingFrame {
   transport::Region memory;
   std::uint64_t offset_bytes = 0;  ///< of header.payload_bytes in the region
   /// Called once, inside one of the sender's calls or its destructor: nothing where the frame is in
-  /// the receiver's memory; else busy (dropped), too_large, deadline, peer_lost. May be empty.
+  /// the receiver's memory; else busy (dropped), too_large, deadline, peer_lost. It may send
+  /// another frame; what it throws is ignored. May be empty.
   std::function<void(const Result<void>&)> done;
 };
 

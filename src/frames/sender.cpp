@@ -27,7 +27,10 @@ class FrameSender::Impl {
  public:
   Impl(Channel channel, const SenderOptions& options)
       : channel_(std::move(channel)), options_(options) {}
-  ~Impl() { fail_all({StatusCode::kPeerLost, "the sender was destroyed"}); }
+  ~Impl() {
+    destroyed_ = true;
+    fail_all({StatusCode::kPeerLost, "the sender was destroyed"});
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -60,6 +63,7 @@ class FrameSender::Impl {
   std::deque<Item> queue_;                 ///< waiting for a credit, in order
   std::deque<Item> flying_;                ///< put, not confirmed
   std::optional<transport::Lease> lease_;  ///< taken, and not used by a frame that was too large
+  bool destroyed_ = false;                 ///< what `done` sends now would never end
   std::uint64_t next_ = 1;
   std::uint64_t previous_ = 0;
   SenderStats stats_;
@@ -76,7 +80,12 @@ void FrameSender::Impl::end(const Item& item, const Result<void>& result) {
       ++stats_.failed;
     }
   }
-  if (item.frame.done) item.frame.done(result);
+  if (!item.frame.done) return;
+  try {
+    item.frame.done(result);
+  } catch (...) {
+    // What a caller's function throws is dropped: the sender has other frames to end.
+  }
 }
 
 void FrameSender::Impl::fail_all(const Status& status) {
@@ -194,6 +203,7 @@ void FrameSender::Impl::enqueue(OutgoingFrame frame) {
 }
 
 Result<void> FrameSender::Impl::send(OutgoingFrame frame) {
+  if (destroyed_) return fail(StatusCode::kPeerLost, "the sender was destroyed");
   if (auto good = check(frame.header); !good) return good;
   if (frame.header.last) return fail(StatusCode::kInvalidInput, "close() marks the end");
   if (!frame.memory.contains(frame.offset_bytes, frame.header.payload_bytes)) {

@@ -5,6 +5,7 @@
 #include <frames/header.hpp>
 #include <future>
 #include <memory>
+#include <stdexcept>
 #include <tests/transport/connections.hpp>
 #include <tests/transport/faulty_link.hpp>
 #include <transport/loopback/loopback.hpp>
@@ -263,6 +264,38 @@ TEST_P(Frames, TheReceiversDeathEndsEveryFrame) {
   for (const StatusCode code : ends) EXPECT_EQ(code, StatusCode::kPeerLost);
   EXPECT_EQ(sender.send(frame(1, 1)).error().code(), StatusCode::kPeerLost);
   EXPECT_EQ(sender.close().error().code(), StatusCode::kPeerLost);
+}
+
+TEST_P(Frames, TheirEndsMayThrowAndSendOthers) {
+  auto [near, far] = join(GetParam());
+  auto receiver = receiver_on(std::move(far), 1, 1000);
+  int ended = 0;
+  StatusCode refused = StatusCode::kInternal;
+  {
+    auto sender = FrameSender::make(std::move(near)).value();
+    auto large = frame(1001, 1);
+    large.done = [&](const Result<void>&) {
+      ++ended;
+      EXPECT_TRUE(sender.send(frame(1000, 2)));
+      throw std::runtime_error("of the caller's");
+    };
+    ASSERT_TRUE(sender.send(std::move(large)));
+    const auto got = next(receiver, sender);
+    ASSERT_TRUE(got && *got);
+    EXPECT_TRUE(holds(receiver, **got, 2));
+    // The only slot is taken: these end with their sender, and so would what they send.
+    for (unsigned i = 3; i <= 4; ++i) {
+      auto waiting = frame(1000, i);
+      waiting.done = [&](const Result<void>&) {
+        ++ended;
+        if (auto sent = sender.send(frame(1, 5)); !sent) refused = sent.error().code();
+        throw std::runtime_error("of the caller's");
+      };
+      ASSERT_TRUE(sender.send(std::move(waiting)));
+    }
+  }
+  EXPECT_EQ(ended, 3);
+  EXPECT_EQ(refused, StatusCode::kPeerLost);
 }
 
 TEST_P(Frames, DamagedOnesAreSentAgain) {
