@@ -68,7 +68,8 @@ struct Summary {
 /// What a run takes along; nothing of it is owned, all of it may be missing.
 struct RunOptions {
   Manifest* manifest = nullptr;   ///< takes the rows; what it says is done is not done again
-  Source* count_ahead = nullptr;  ///< a second copy of the source, to learn the total from
+  /// A second copy of the source, to learn the total from early. It is left once `source` has ended.
+  Source* count_ahead = nullptr;
   /// For each input but those that an earlier run did, in the order in which they finish.
   std::function<void(const Row&)> on_row{};
   std::function<void(const Progress&)> on_progress{};  ///< about ten times a second

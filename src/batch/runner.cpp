@@ -9,6 +9,7 @@
 #include <batch/runner.hpp>
 #include <batch/tally.hpp>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -99,12 +100,17 @@ class Run {
       for (unsigned i = 0; i < settings_.jobs; ++i) threads_.emplace_back([this] { work(); });
       if (with_.count_ahead != nullptr) threads_.emplace_back([this] { count_ahead(); });
     } catch (const std::system_error& error) {
-      stop_ = true;
-      queue_.abandon();
-      return fail(StatusCode::kBusy, fmt::format("cannot start {} threads: {}", settings_.jobs,
-                                                 error.code().message()));
+      return cannot_start(error.code().message());
+    } catch (const std::bad_alloc&) {
+      return cannot_start("memory ran out");
     }
     return {};
+  }
+
+  tl::unexpected<Status> cannot_start(const std::string& why) {
+    stop_ = true;
+    queue_.abandon();
+    return fail(StatusCode::kBusy, fmt::format("cannot start {} threads: {}", settings_.jobs, why));
   }
 
   void join() {
@@ -115,18 +121,24 @@ class Run {
   void produce() {
     guarded([&] {
       NameCheck names(!source_.checks_names());
+      std::uint64_t total = 0;
       while (!ending()) {
         auto input = caught([&] { return source_.next(); });
         if (!input) {
           listing_error_ = std::move(input.error());
           return;
         }
-        if (!*input) return;
+        if (!*input) {
+          if (with_.count_ahead != nullptr) tally_.set_total(total);
+          return;
+        }
         if (!in_shard(settings_.shard, **input)) continue;
+        ++total;
         names.check(**input);
         queue_.push(std::move(**input));
       }
     });
+    listed_ = true;
   }
 
   // Inputs that are queued when the end comes early are left for --resume.
@@ -182,7 +194,8 @@ class Run {
       std::uint64_t total = 0;
       for (;;) {
         const auto input = caught([&] { return with_.count_ahead->next(); });
-        if (ending() || !input) return;  // without its end there is no total
+        // Without its end there is no total; one that is slower than the run has none to tell.
+        if (ending() || listed_ || !input) return;
         if (!*input) break;
         if (in_shard(settings_.shard, **input)) ++total;
       }
@@ -203,6 +216,7 @@ class Run {
   BoundedQueue<Input> queue_;
   std::vector<std::thread> threads_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> listed_{false};  ///< produce() is over
   std::mutex stop_mutex_;
   std::optional<Status> stopped_by_;
   std::optional<Status> listing_error_;

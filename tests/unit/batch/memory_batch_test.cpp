@@ -17,6 +17,20 @@ const Bytes& jpeg() {
   return bytes;
 }
 
+/// A listing that has no end.
+class EndlessSource final : public Source {
+ public:
+  Result<std::optional<Input>> next() override {
+    return Input{"endless", std::to_string(++count_) + ".jpg"};
+  }
+  Result<std::unique_ptr<OpenInput>> open(const Input& /*input*/) const override {
+    return fail(StatusCode::kDenied, "access denied");
+  }
+
+ private:
+  std::uint64_t count_ = 0;
+};
+
 class MemoryBatch : public ::testing::Test {
  protected:
   MemoryBatch() {
@@ -181,7 +195,7 @@ TEST_F(MemoryBatch, ASinkMayRefuseToBeginAndFailToEnd) {
   EXPECT_EQ(sink_.finished, 1) << "what has not begun does not end";
 }
 
-TEST_F(MemoryBatch, ACountAheadThatFailsIsOnlyNoTotal) {
+TEST_F(MemoryBatch, ACountAheadMayFailAndNeedNotEnd) {
   make_objects(10);
   std::optional<std::uint64_t> total;
   with_.on_progress = [&](const Progress& progress) { total = progress.total; };
@@ -196,8 +210,12 @@ TEST_F(MemoryBatch, ACountAheadThatFailsIsOnlyNoTotal) {
     const Summary summary = run();
     EXPECT_EQ(summary.ok, 10u);
     EXPECT_FALSE(summary.stopped_by);
-    EXPECT_FALSE(total);
+    EXPECT_EQ(total, 10u) << "the run itself has listed all";
   }
+  EndlessSource endless;
+  with_.count_ahead = &endless;
+  EXPECT_EQ(run().ok, 10u);
+  EXPECT_EQ(total, 10u);
 }
 
 // Eight commits of 20 ms at a time: nobody waits for another's.
