@@ -18,6 +18,8 @@ import asyncio
 import mmap
 from typing import List, Tuple
 import framewire
+import numpy
+import numpy.typing
 
 def use(jpeg: bytes, mapped: mmap.mmap) -> None:
     small: bytes = framewire.resize(jpeg, size="480x", quality=80, resize="fill")
@@ -56,11 +58,20 @@ def train(jpegs: List[bytes], memory: memoryview) -> None:
     kinds: List[str] = [note.kind for note in batch.warnings(0)]
     held: memoryview = decoder.decode(jpegs, framewire.center_crops(sizes, "9x9"), out=memory).tensor
 
+def arrays(jpeg: numpy.typing.NDArray[numpy.uint8], engine: framewire.Engine) -> None:
+    small: bytes = framewire.resize(jpeg, size="480x")
+    for answer in engine.map([jpeg, (jpeg, {"size": "3x"})]):
+        small = answer.jpeg
+    crops, flips = numpy.zeros((1, 4), numpy.int64), numpy.zeros(1, numpy.bool_)
+    batch = framewire.TensorDecoder().decode([jpeg], crops, flips)
+    shape: Tuple[int, int, int, int] = batch.tensor.shape
+
 async def wait(engine: framewire.Engine, jpeg: bytes) -> bytes:
     return (await engine.aresize(jpeg, size="480x")).jpeg
 """
 WRONG = [
     'framewire.resize("photo.jpg")',
+    'framewire.resize([255, 216])',
     'framewire.resize(b"", sise="3x")',
     'framewire.resize(b"", resize="shrink")',
     'framewire.resize(b"", quality="best")',

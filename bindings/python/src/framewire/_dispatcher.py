@@ -112,7 +112,7 @@ class Dispatcher:
             with self._lock:
                 queued = bool(self._waiting)
             if queued or self._queue.submit([tag], [jpeg], options, self._queue) == 0:
-                view = memoryview(jpeg)
+                view = memoryview(jpeg)  # type: ignore[arg-type]  # of an array, before Python 3.12
                 # Requests that wait are handed in together, and one that is refused then would take
                 # the others along.
                 _framewire.check_input(view)

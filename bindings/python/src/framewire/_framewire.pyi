@@ -1,9 +1,8 @@
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from typing_extensions import Buffer
-
 from ._errors import Error
 from ._report import Report, _RawStats
+from ._types import Buffer
 
 __version__: str
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer as Buffer
+    from typing_extensions import Buffer as _Buffer
     from typing_extensions import Self as Self
     from typing_extensions import Unpack as Unpack
+
+    class _Array(Protocol):
+        """A NumPy array, which NumPy's own types give the buffer protocol from Python 3.12 on alone."""
+
+        @property
+        def __array_struct__(self) -> Any: ...
+
+    Buffer = Union[_Buffer, _Array]
 else:
     if sys.version_info >= (3, 12):
         from collections.abc import Buffer
