@@ -57,6 +57,7 @@ def train(jpegs: List[bytes], memory: memoryview) -> None:
             print(error.code)
     kinds: List[str] = [note.kind for note in batch.warnings(0)]
     held: memoryview = decoder.decode(jpegs, framewire.center_crops(sizes, "9x9"), out=memory).tensor
+    held = decoder.decode(jpegs, crops, flips, memory).tensor
 
 def arrays(jpeg: numpy.typing.NDArray[numpy.uint8], engine: framewire.Engine) -> None:
     small: bytes = framewire.resize(jpeg, size="480x")
@@ -65,6 +66,13 @@ def arrays(jpeg: numpy.typing.NDArray[numpy.uint8], engine: framewire.Engine) ->
     crops, flips = numpy.zeros((1, 4), numpy.int64), numpy.zeros(1, numpy.bool_)
     batch = framewire.TensorDecoder().decode([jpeg], crops, flips)
     shape: Tuple[int, int, int, int] = batch.tensor.shape
+
+class Own(framewire.TensorDecoder):
+    batches = 0
+
+def own() -> int:
+    with Own() as decoder:
+        return decoder.batches
 
 async def wait(engine: framewire.Engine, jpeg: bytes) -> bytes:
     return (await engine.aresize(jpeg, size="480x")).jpeg

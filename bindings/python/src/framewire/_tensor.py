@@ -36,7 +36,7 @@ from ._framewire import Tensor
 from ._keywords import Count
 from ._options import parse
 from ._report import Note
-from ._types import Buffer
+from ._types import Buffer, Self
 
 _Output = TypeVar("_Output")
 
@@ -78,6 +78,10 @@ class Batch(Generic[_Output]):
     """
 
     __slots__ = ("errors", "images", "ok", "tensor")
+    tensor: _Output
+    ok: List[bool]
+    errors: List[Optional[Error]]
+    images: List[Optional[TensorImage]]
 
     def __init__(
         self,
@@ -235,7 +239,7 @@ class TensorDecoder:
     def __reduce__(self) -> NoReturn:
         not_copied("a TensorDecoder")
 
-    def __enter__(self) -> TensorDecoder:
+    def __enter__(self) -> Self:
         if self._closed:
             raise EngineClosed("the decoder was closed; make another one")
         return self
@@ -264,6 +268,15 @@ class TensorDecoder:
         crops: Optional[Iterable[Optional[Sequence[int]]]] = ...,
         flips: Optional[Iterable[bool]] = ...,
         *,
+        out: _Output,
+        stream: object = ...,
+    ) -> Batch[_Output]: ...
+    @overload
+    def decode(
+        self,
+        jpegs: Iterable[Buffer],
+        crops: Optional[Iterable[Optional[Sequence[int]]]],
+        flips: Optional[Iterable[bool]],
         out: _Output,
         stream: object = ...,
     ) -> Batch[_Output]: ...
