@@ -1,4 +1,6 @@
 import decimal
+import gc
+import weakref
 
 import framewire
 import numpy
@@ -66,6 +68,29 @@ def test_equal_values_of_other_types_are_not_taken_for_each_other():
     assert accepted(size=(33, None)) and not accepted(size=(33.0, None))
     assert not accepted(size=(44.0, None)) and accepted(size=(44, None))
     assert not accepted(size=(1, True)) and accepted(size=(1, 1))
+
+
+class Slider:
+    """A number that changes, and has a hash all the same, as tensors of torch have."""
+
+    def __init__(self, position):
+        self.position = position
+
+    def __index__(self):
+        return self.position
+
+
+def test_a_value_that_changes_is_read_anew_and_not_kept():
+    slider = Slider(90)
+    for wrap in (lambda: {"quality": slider}, lambda: {"padding": (slider, 1)}):
+        slider.position = 90
+        assert "90" in text(**wrap())
+        slider.position = 5
+        assert "5" in text(**wrap()) and "90" not in text(**wrap())
+    gone = weakref.ref(slider)
+    del slider, wrap
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import operator
+from numbers import Number
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import _framewire
@@ -49,6 +50,7 @@ _OPTIONS = _read_options()
 # Keyword arguments and the grammar's names. auto_orient is not the grammar's: no_auto_orient is.
 _NAMES: Dict[str, str] = {option.name: option.name.replace("_", "-") for option in _OPTIONS}
 _NEGATED = {"auto_orient": "no-auto-orient"}
+_FIXED = frozenset((str, int, float, bool, type(None)))  # and NumPy's numbers, by their base class
 _keywords_of_names.update({name: keyword for keyword, name in _NAMES.items()})
 
 
@@ -181,6 +183,16 @@ def _parse(
     return _framewire.parse_options(_settings(keywords), base)
 
 
+def _is_fixed(value: object) -> bool:
+    """Whether it always means the same, as text, numbers and tuples of them do.
+
+    A tensor of torch, say, has a hash, too, but may be written to.
+    """
+    if isinstance(value, tuple):
+        return all(part.__class__ in _FIXED or isinstance(part, Number) for part in value)
+    return value.__class__ in _FIXED or isinstance(value, Number)
+
+
 def _types(value: object) -> object:
     """The type, and those of a tuple's elements."""
     if isinstance(value, tuple):
@@ -192,12 +204,10 @@ def parse(
     keywords: Mapping[str, Any], base: Optional[_framewire.Options] = None
 ) -> _framewire.Options:
     """The options that keyword arguments name, on top of `base`. None leaves an option as it is."""
+    if not all(map(_is_fixed, keywords.values())):
+        return _parse(keywords, base)
     # Whoever resizes much uses the same options again: to look them up costs a twentieth. Types are
     # part of the key, since True == 1 == 1.0.
-    key = tuple((keyword, value, _types(value)) for keyword, value in keywords.items())
-    try:
-        return _parse_known(key, base)
-    except TypeError as error:
-        if isinstance(error, UnknownOption):
-            raise
-        return _parse(keywords, base)  # a list, say, which has no hash
+    return _parse_known(
+        tuple((keyword, value, _types(value)) for keyword, value in keywords.items()), base
+    )
