@@ -120,6 +120,8 @@ def test_an_unknown_option_names_the_nearest(photo, keyword, near):
         ({"kernel": object}, "kernel", "class", "lanczos3"),
         ({"auto_orient": "maybe"}, "auto_orient", "maybe", "True or False"),
         ({"auto_orient": True, "no_auto_orient": True}, "auto_orient", "beside", "one of the two"),
+        ({"dpr": b"2"}, "dpr", "b'2'", "FACTOR"),
+        ({"size": b"480"}, "size", "b'480'", "WxH"),
         ({"dpr": float("nan")}, "dpr", "nan", "100000"),
         ({"size": "9" * 500}, "size", "999", "1000000"),
         ({"size": "\x00\ud800"}, "size", "ud800", "WxH"),

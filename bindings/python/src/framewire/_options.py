@@ -9,7 +9,7 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import _framewire
-from ._arguments import is_bool, is_unicode, shown
+from ._arguments import is_bool, is_unicode, number, shown
 from ._errors import InvalidInput, UnknownOption
 from ._errors import keywords as _keywords_of_names
 
@@ -78,8 +78,8 @@ def _number(value: object) -> Optional[str]:
     except ValueError:  # more digits than Python writes
         return None
     try:  # NumPy's float32, fractions, decimals
-        return repr(float(value))  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        return repr(number(value))
+    except ValueError:
         return None
 
 
