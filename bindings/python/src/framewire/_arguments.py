@@ -95,8 +95,8 @@ def index_of_word(name: str, value: object, accepted: Sequence[str]) -> int:
 
 
 def width_and_height(size: object) -> Tuple[int, int]:
-    """The two sides of "WxH" or of a pair, in pixels."""
-    sides: object = size
+    """The two sides of "WxH" or of a pair, in pixels; what has no order, and bytes, are no pair."""
+    sides: object = () if isinstance(size, (bytes, bytearray, AnySet, AnyMapping)) else size
     try:
         if isinstance(size, str):
             sides = size.split("x")
