@@ -92,7 +92,7 @@ def test_a_source_that_misbehaves(engine, photo):
     "subject, setting",
     [
         ("codec", None), ("codec", 7), ("devices", "cuda:0"), ("devices", "01"), ("devices", 0.5),
-        ("threads", 1 << 40), ("threads", "2"), ("queue", 1 << 40), ("gpu_memory", ""), ("profile_memory", "1T"),
+        ("devices", b"0"), ("devices", {0: 1}), ("threads", 1 << 40), ("threads", "2"), ("queue", 1 << 40), ("gpu_memory", ""), ("profile_memory", "1T"),
     ],
 )
 def test_settings_of_an_engine_are_named_whole(subject, setting):
@@ -100,6 +100,12 @@ def test_settings_of_an_engine_are_named_whole(subject, setting):
         framewire.Engine(**{subject: setting})
     assert caught.value.subject == subject
     assert f"found {setting!r}; accepted: " in str(caught.value)
+
+
+def test_a_device_that_is_not_there_is_of_the_argument():
+    with pytest.raises((framewire.Unsupported, framewire.InvalidInput)) as caught:
+        framewire.Engine(devices=[2_000_000_000])
+    assert caught.value.subject == "devices"
 
 
 def test_numbers_of_numpy_are_numbers(photo):

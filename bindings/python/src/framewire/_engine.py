@@ -77,7 +77,7 @@ def _ordinals(devices: Union[int, Iterable[int], None]) -> List[int]:
     ordinals: List[Any]
     if isinstance(devices, SupportsIndex):
         ordinals = [devices]
-    elif hasattr(devices, "__iter__") and not isinstance(devices, str):
+    elif hasattr(devices, "__iter__") and not isinstance(devices, (str, bytes, bytearray, Mapping)):
         ordinals = list(devices)
     else:
         raise InvalidInput(
@@ -150,20 +150,25 @@ class Engine:
             raise InvalidInput(
                 f"found {shown(codec)}; accepted: auto, turbo, reference, cuda, nvjpeg", subject="codec"
             )
-        self._native = _framewire.Engine(
-            codec=codec,
-            devices=_ordinals(devices),
-            gpu_memory=_memory("gpu_memory", gpu_memory),
-            warm=_memory("warm", warm),
-            streams=_whole("streams", streams, 1024),
-            max_batch=_whole("max_batch", max_batch, 1 << 20),
-            batch_wait_us=_whole("batch_wait_us", batch_wait_us, 60_000_000),
-            threads=_whole("threads", threads, 4096),
-            queue=_whole("queue", queue, 1 << 30),
-            few_images=bool(few_images),
-            timed=bool(timed),
-            profile_memory=_memory("profile_memory", profile_memory),
-        )
+        try:
+            self._native = _framewire.Engine(
+                codec=codec,
+                devices=_ordinals(devices),
+                gpu_memory=_memory("gpu_memory", gpu_memory),
+                warm=_memory("warm", warm),
+                streams=_whole("streams", streams, 1024),
+                max_batch=_whole("max_batch", max_batch, 1 << 20),
+                batch_wait_us=_whole("batch_wait_us", batch_wait_us, 60_000_000),
+                threads=_whole("threads", threads, 4096),
+                queue=_whole("queue", queue, 1 << 30),
+                few_images=bool(few_images),
+                timed=bool(timed),
+                profile_memory=_memory("profile_memory", profile_memory),
+            )
+        except Error as error:
+            if error.subject == "device":  # as the program calls it
+                error.subject = "devices"
+            raise
         self._dispatcher = Dispatcher(self._native)
         # An engine that nobody closes, nor refers to, still answers what was submitted.
         self._finalizer = weakref.finalize(self, self._dispatcher.finish)
