@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import io
 import json
 import os
 import pathlib
@@ -13,8 +14,10 @@ import tarfile
 import threading
 import time
 
+import framewire.ray
 import pytest
 from conftest import make_jpeg
+from framewire.ray import RaySettings
 from framewire.ray_shards import Group, expand, group_shards, without_queries
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -79,6 +82,36 @@ def test_groups_keep_the_names_of_outputs():
         Group(("/in/a/0.tar", "/in/a/1.tar"), "/out/a"), Group(("/in/b/c/0.tar",), "/out/b/c")]
     assert group_shards(["s3://b/in/a/0.tar", "s3://b/in/0.tar"], "s3://c/out", 9) == [
         Group(("s3://b/in/a/0.tar",), "s3://c/out/a"), Group(("s3://b/in/0.tar",), "s3://c/out")]
+
+
+class FakeRay:
+    """Nodes without a cluster, and an actor that is never started."""
+
+    def __init__(self, *resources):
+        self.resources = resources
+
+    def nodes(self):
+        return [{"Alive": True, "Resources": one} for one in self.resources]
+
+    def remote(self, _):
+        return self
+
+    def options(self, **_):
+        return self
+
+
+@pytest.mark.parametrize("progress", ["auto", "never", "json"])
+@pytest.mark.parametrize("settings", [{"cpus": 9}, {"gpus": 2}, {"gpus": 1, "cpus": 2, "workers": 3}])
+def test_an_actor_that_no_node_has_room_for_is_told_of_once(progress, settings):
+    said = io.StringIO()
+    fake = FakeRay({"CPU": 8.0}, {"CPU": 1.0, "GPU": 1.0})
+    driver = framewire.ray._Driver(fake, [], RaySettings(progress=progress, **settings), [], said)
+    assert [driver._room(), driver._room()] == [settings.get("workers", 1)] * 2
+    line, = said.getvalue().splitlines()
+    assert "no node has" in line and "--gpus" in line
+    assert progress != "json" or json.loads(line)["event"] == "warning"
+    fake.resources = ({"CPU": 16.0, "GPU": 2.0},)  # one has come
+    assert driver._room() >= 1 and said.getvalue().count("\n") == 1
 
 
 @pytest.fixture(scope="module")

@@ -193,6 +193,7 @@ class _Driver:
         self._done = 0
         self._start = time.monotonic()
         self._told = 0.0
+        self._has_room = True
         self._gpus, self._cpus = self._share()
         given = any(word == "--jobs" or word.startswith("--jobs=") for word in options)
         jobs = [] if given else ["--jobs", str(max(1, self._cpus))]
@@ -215,9 +216,7 @@ class _Driver:
         return gpus, max(1, min(int(node.get("CPU", 1) / node["GPU"] * gpus) for node in with_gpus))
 
     def _room(self) -> int:
-        """How many actors the cluster has room for now."""
-        if self._settings.workers is not None:
-            return self._settings.workers
+        """How many actors the cluster has room for now; says once where no node has any for one."""
         room = 0
         for node in self._ray.nodes():
             if not node["Alive"]:
@@ -226,7 +225,18 @@ class _Driver:
             parts = [has.get(name, 0) // share
                      for name, share in (("CPU", self._cpus), ("GPU", self._gpus)) if share]
             room += int(min(parts, default=0))
-        return max(1, room)
+        if self._has_room and room == 0:
+            self._warn(f"no node has what an actor needs, {self._cpus} CPUs and {self._gpus} GPUs; waiting for "
+                       "one; accepted: fewer, by --cpus and --gpus")
+        self._has_room = room > 0
+        return self._settings.workers or max(1, room)
+
+    def _warn(self, message: str) -> None:
+        if self._settings.progress == "json":
+            message = json.dumps({"event": "warning", "message": message})
+        else:
+            message = f"framewire: {message}"
+        print(message, file=self._stream, flush=True)
 
     def run(self) -> RayReport:
         try:
