@@ -294,7 +294,8 @@ class TensorDecoder:
 
         Args:
             jpegs: N JPEG streams, each as for resize(); any number, also none. Bytes that change
-                meanwhile make other pixels, nothing worse.
+                meanwhile make other pixels, nothing worse; a mapped file that becomes shorter
+                ends the process, as it does any reader.
             crops: for each image (left, top, width, height) in pixels of the picture as stored, or
                 of the upright picture with exif=True, or None: all of it. An (N, 4) array does.
                 None: all of each picture.
