@@ -35,7 +35,7 @@ Result<std::unique_ptr<ShardInput>> open_shard_input(const NamedShard& shard, St
     object = std::move(*found);
   }
   if (!object) {
-    return fail(Status(StatusCode::kIoError, "is not there")
+    return fail(Status(StatusCode::kInvalidInput, "is not there")
                     .about(std::string(store::without_query(shard.path))));
   }
   return std::make_unique<ObjectShard>(std::move(*store), std::move(*object), cache);

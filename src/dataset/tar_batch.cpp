@@ -40,6 +40,23 @@ std::optional<PictureName> parse_picture_name(std::string_view name) {
   return out;
 }
 
+/// Whether the shard is not at fault, and may be made by another try. A web server refuses single
+/// addresses; a store whose keys have expired refuses all.
+bool is_unreachable(const Status& error) {
+  if (!store::is_remote_url(error.subject())) return false;
+  switch (error.code()) {
+    case StatusCode::kBusy:
+    case StatusCode::kDeadline:
+    case StatusCode::kIoError:
+    case StatusCode::kPeerLost:
+      return true;
+    case StatusCode::kDenied:
+      return store::is_object_url(error.subject());
+    default:
+      return false;
+  }
+}
+
 /// A picture's bytes, read from its shard.
 class MemberInput final : public batch::OpenInput {
  public:
@@ -155,6 +172,9 @@ class TarBatch::State {
     const std::lock_guard lock(mutex_);
     ++(totals_.*what);
   }
+  void note_unreachable(const Status& error) {
+    if (is_unreachable(error)) count(&ShardTotals::unreachable);
+  }
 
   const TarBatchOptions options_;
   const std::vector<NamedShard> shards_;
@@ -237,6 +257,7 @@ bool TarBatch::State::is_done(const ShardOutput::Earlier& earlier,
 // An error of one shard, or one that ends the batch.
 Result<void> TarBatch::State::meet(batch::WriteError error) {
   if (error.environment) return fail(std::move(error.status));
+  note_unreachable(error.status);
   tell(error.status);
   return {};
 }
@@ -252,6 +273,7 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
   auto shard_input = open_shard_input(shard, options_.stores.get(), pieces_);
   if (!shard_input) {
     count(&ShardTotals::failed);
+    note_unreachable(shard_input.error());
     batch::Input input;
     input.label = store::without_query(shard.path);
     input.name = fmt::format("{}/shard", id);
@@ -276,6 +298,7 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
   const auto earlier = (*output)->earlier();
   if (!earlier) {
     count(&ShardTotals::failed);
+    note_unreachable(earlier.error());
     tell(earlier.error());
     return std::nullopt;
   }

@@ -45,9 +45,11 @@ struct ShardTotals {
   std::uint64_t unchanged = 0;  ///< done by an earlier run
   std::uint64_t elsewhere = 0;  ///< another process has them, or has made them meanwhile
   std::uint64_t failed = 0;     ///< could not be opened or written
-  std::uint64_t damaged = 0;    ///< of those written: not read to their end
-  std::uint64_t samples = 0;    ///< in those written
-  std::uint64_t dropped = 0;    ///< samples that were left out of them
+  /// Of those: a store or web server did not answer, or a store refused. Another try may succeed.
+  std::uint64_t unreachable = 0;
+  std::uint64_t damaged = 0;  ///< of those written: not read to their end
+  std::uint64_t samples = 0;  ///< in those written
+  std::uint64_t dropped = 0;  ///< samples that were left out of them
   std::uint64_t copy_errors = 0;
 };
 

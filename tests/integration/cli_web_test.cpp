@@ -70,6 +70,20 @@ TEST_F(CliWeb, ShardsComeOutAsFromFiles) {
   EXPECT_EQ(run_program({"report", folder_ / "out", url("/sh/t-{0..2}.tar")}).exit_code, 0);
 }
 
+// Who runs many such batches takes 1 for success: what fails would fail again.
+TEST_F(CliWeb, AServerThatIsDownIsAReasonToTryAgain) {
+  const auto ended = [&](const std::string& shard) {
+    const Ran ran = run_program({"batch", url(shard), url("/sh/t-1.tar"), folder_ / ("out" + shard),
+                                 "--size", "32x", "--json"});
+    const json shards = json::parse(ran.out)["shards"];
+    EXPECT_EQ(shards["written"], 1) << ran.err;
+    EXPECT_EQ(shards["failed"], 1) << ran.err;
+    return std::pair(ran.exit_code, shards["unreachable"].get<int>());
+  };
+  EXPECT_EQ(ended("/down/sh/t-0.tar"), std::pair(3, 1));
+  EXPECT_EQ(ended("/sh/none.tar"), std::pair(1, 0));
+}
+
 TEST_F(CliWeb, PicturesAreReadByName) {
   const Words names = {url("/moved/p/1000.jpg"), url("/whole/p/1001.jpg"),
                        url("/busy/p/1002.jpg?x=PASSWORD")};

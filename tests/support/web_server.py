@@ -1,7 +1,7 @@
 """A web server on loopback for the tests: web_server.py FOLDER. Prints its port, and ends with its standard
 input. Below / it serves files with ranges, below /whole/ without, below /short/ with a length that is too
 large. Below /moved/ it redirects to where they are, and below /loop/ to itself. Each third answer to GET is 503
-below /busy/, and 403 each one below /signed/ to a query that is not "X-Amz-Credential=key/aws4&X-Amz-Signature="
+below /busy/, and each one below /down/; 403 is each one below /signed/ to a query that is not "X-Amz-Credential=key/aws4&X-Amz-Signature="
 and the path's last name, as a signature is another for each object."""
 
 import itertools
@@ -27,11 +27,13 @@ class Files(loopback_http.Handler):
         split = urllib.parse.urlsplit(self.path)
         path = urllib.parse.unquote(split.path)
         how, _, rest = path[1:].partition("/")
-        if how not in ("whole", "short", "moved", "loop", "busy", "signed"):
+        if how not in ("whole", "short", "moved", "loop", "busy", "signed", "down"):
             how, rest = "", path[1:]
         if how == "signed" and split.query != (
                 "X-Amz-Credential=key/aws4&X-Amz-Signature=" + os.path.basename(path)):
             return self.answer(403, b"signature" if body else b"")
+        if how == "down":
+            return self.answer(503, b"down" if body else b"")
         if how == "moved":
             return self.answer(302, b"", {"Location": "/" + rest})
         if how == "loop":

@@ -58,7 +58,8 @@ struct ShardsSaid {
   std::string text;
   std::string_view key;  ///< of the JSON
   Json json;
-  bool whole = true;  ///< nothing failed that the summary does not count
+  bool whole = true;         ///< nothing failed that the summary does not count
+  bool unreachable = false;  ///< there are shards for another try to make
 };
 
 /// 0 where --jobs is not there: the batch chooses.
@@ -286,6 +287,7 @@ int report_summary(const Arguments& arguments, const BatchCommand& command,
     if (!print(pretty(json))) return kEnvironment;
   }
   const int code = exit_code(summary);
+  if (shards.unreachable && code != kInterrupted) return kEnvironment;
   return code == kAllDone && !shards.whole ? kSomeFailed : code;
 }
 
@@ -311,7 +313,7 @@ int run_shards(const Arguments& arguments, BatchCommand& command, BatchProgress&
   const dataset::ShardTotals totals = (*shards)->totals();
   return report_summary(arguments, command, *summary,
                         {shards_text(totals), "shards", shards_json(totals),
-                         totals.failed == 0 && totals.copy_errors == 0});
+                         totals.failed == 0 && totals.copy_errors == 0, totals.unreachable > 0});
 }
 
 bool is_from_store(const BatchCommand& command) {
