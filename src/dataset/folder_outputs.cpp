@@ -31,6 +31,14 @@ FileTime modified(const struct stat& facts) {
   return {facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
 }
 
+// By the clock of the file system, which other hosts' files are dated by. Never, where it has none.
+FileTime file_time_now(int folder) {
+  const auto file = batch::TemporaryFile::make(folder);
+  struct stat facts {};
+  if (file.valid() && ::fstat(file.get(), &facts) == 0) return modified(facts);
+  return {std::numeric_limits<std::time_t>::max(), 0};
+}
+
 /// How far an output has come: to go back to.
 struct OutputMark {
   std::uint64_t position = 0;
@@ -161,9 +169,10 @@ Result<std::optional<ShardOutput::Earlier>> FolderOutput::earlier() {
   auto record = read_record(manifest_folder_.get(), manifest);
   if (!record || size_of(folder_.get(), name_) != record->bytes_out) return std::nullopt;
   struct stat facts {};
+  // What is of the future was made before a clock was put back.
   const bool meanwhile =
       ::fstatat(manifest_folder_.get(), manifest.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-      modified(facts) > since_;
+      modified(facts) > since_ && modified(facts) <= file_time_now(manifest_folder_.get());
   return Earlier{std::move(*record), meanwhile};
 }
 
@@ -330,14 +339,6 @@ tl::expected<ShardOutput::Committed, batch::WriteError> FolderOutput::commit(
   }();
   if (!committed) return tl::unexpected<batch::WriteError>(committed.error());
   return Committed::kWritten;
-}
-
-// By the clock of the file system, which other hosts' files are dated by. Never, where it has none.
-FileTime file_time_now(int folder) {
-  const auto file = batch::TemporaryFile::make(folder);
-  struct stat facts {};
-  if (file.valid() && ::fstat(file.get(), &facts) == 0) return modified(facts);
-  return {std::numeric_limits<std::time_t>::max(), 0};
 }
 
 class FolderOutputs final : public ShardOutputs {

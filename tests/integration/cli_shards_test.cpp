@@ -185,6 +185,10 @@ TEST_F(CliShards, WhatIsReadableOfACutShardIsWritten) {
   // Left alone by the next run, unless failures are to be tried again.
   EXPECT_EQ(shards(run_program(batch("a.tar", {"--resume"})))["unchanged"], 1);
   EXPECT_EQ(shards(run_program(batch("a.tar", {"--resume", "--retry", "failed"})))["written"], 1);
+  fs::last_write_time(folder_ / "out/a.tar.jsonl",
+                      fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_EQ(shards(run_program(batch("a.tar", {"--resume", "--retry", "failed"})))["written"], 1)
+      << "a clock was put back";
   make_shard("a", 4);
   const Ran mended = run_program(batch("a.tar", {"--resume"}));
   EXPECT_EQ(mended.exit_code, 0) << mended.err;
