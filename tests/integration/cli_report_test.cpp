@@ -51,6 +51,17 @@ TEST_F(CliReportAttack, RowsHaveABound) {
   EXPECT_THAT(ran.err, HasSubstr("too_large: " + manifest_));
 }
 
+// As a machine leaves them that lost its power, or a copy that was not finished.
+TEST_F(CliReportAttack, ShardsWithoutAReadableManifestAreMadeAgain) {
+  for (const std::string text : {"", R"({"shard":"a.tar","inp)"}) {
+    write_text(manifest_, text);
+    write_text(folder_ / "out/captions.jsonl", "{}\n");
+    const Ran list = run_program({"report", folder_ / "out", folder_ / "in/a.tar", "--retry-list"});
+    EXPECT_EQ(list.exit_code, 1);
+    EXPECT_EQ(list.out, folder_ / "in/a.tar" + "\n");
+  }
+}
+
 // Data sets come from strangers, and so may modules beside them.
 TEST_F(CliReportAttack, NothingInTheCurrentFolderIsRun) {
   put_manifest("", "in/a.tar");

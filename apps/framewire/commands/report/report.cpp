@@ -85,6 +85,11 @@ std::vector<std::string> to_retry(const ReportCommand& command,
       paths.push_back(path == command.paths.end() ? name : path->second);
     }
   }
+  // What is no manifest may be anything, unless a shard of the list would have its manifest there.
+  for (const std::string& name : report.unreadable) {
+    const auto path = command.paths.find(name.substr(0, name.rfind('.')));
+    if (path != command.paths.end()) paths.push_back(path->second);
+  }
   std::ranges::sort(paths);
   // Shards that were packed have all been made of one folder or list.
   const auto repeated = std::ranges::unique(paths);
