@@ -62,6 +62,24 @@ TEST_F(CliReportAttack, ShardsWithoutAReadableManifestAreMadeAgain) {
   }
 }
 
+// A batch over one of them alone would make out/a.tar of it.
+TEST_F(CliReportAttack, ShardsToBeMadeAgainKeepTheirFolder) {
+  dataset::ShardRecord record;
+  record.failed = 1;
+  const auto put = [&](const std::string& name) {
+    record.shard = name;
+    record.input = folder_ / ("in/" + name);
+    write_text(folder_ / ("out/" + name), "");
+    write_text(folder_ / ("out/" + name + ".jsonl"), dataset::to_json_line(record));
+  };
+  put("2023/a.tar");
+  const Ran one = report("--retry-list");
+  EXPECT_EQ(one.out, folder_ / "in/2023/a.tar" + "\n");
+  EXPECT_THAT(one.err, HasSubstr("give it " + (folder_ / "out/2023") + " as OUT_DIR"));
+  put("2024/a.tar");
+  EXPECT_EQ(report("--retry-list").err, "");
+}
+
 // Data sets come from strangers, and so may modules beside them.
 TEST_F(CliReportAttack, NothingInTheCurrentFolderIsRun) {
   put_manifest("", "in/a.tar");

@@ -74,27 +74,63 @@ bool is_whole(const dataset::DatasetReport& report) {
          report.unreadable.empty() && report.missing.empty();
 }
 
-// The shards that a batch with --resume and --retry failed would make.
-std::vector<std::string> to_retry(const ReportCommand& command,
-                                  const dataset::DatasetReport& report) {
-  std::vector<std::string> paths;
-  for (const dataset::ShardRecord& record : report.with_failures) paths.push_back(record.input);
+/// By the paths of what is to be made again, the names that it has.
+using RetryList = std::map<std::string, std::string>;
+
+// The shards that a batch with --resume and --retry failed would make. Shards that were packed have
+// all been made of one folder or list.
+RetryList to_retry(const ReportCommand& command, const dataset::DatasetReport& report) {
+  RetryList list;
+  for (const dataset::ShardRecord& record : report.with_failures) {
+    list.emplace(record.input, record.shard);
+  }
   for (const auto* names : {&report.without_output, &report.missing}) {
     for (const std::string& name : *names) {
       const auto path = command.paths.find(name);
-      paths.push_back(path == command.paths.end() ? name : path->second);
+      list.emplace(path == command.paths.end() ? name : path->second, name);
     }
   }
   // What is no manifest may be anything, unless a shard of the list would have its manifest there.
-  for (const std::string& name : report.unreadable) {
-    const auto path = command.paths.find(name.substr(0, name.rfind('.')));
-    if (path != command.paths.end()) paths.push_back(path->second);
+  for (const std::string& manifest : report.unreadable) {
+    const auto path = command.paths.find(manifest.substr(0, manifest.rfind('.')));
+    if (path != command.paths.end()) list.emplace(path->second, path->first);
   }
-  std::ranges::sort(paths);
-  // Shards that were packed have all been made of one folder or list.
-  const auto repeated = std::ranges::unique(paths);
-  paths.erase(repeated.begin(), repeated.end());
-  return paths;
+  return list;
+}
+
+std::string join(std::string_view folder, std::string_view below) {
+  while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
+  return fmt::format("{}/{}", folder, below);
+}
+
+// A batch names shards by the folder that holds all of its own, which is deeper where the others
+// are missing. @return how OUT_DIR is to be given then
+std::string folder_for(const RetryList& list, const ReportCommand& command) {
+  std::vector<std::string> paths;
+  for (const auto& [path, name] : list) {
+    // Not of packed shards, nor of what has lost its path.
+    if (path != name && path.ends_with("/" + name)) paths.push_back(path);
+  }
+  if (paths.empty()) return {};
+  const bool remote = std::ranges::all_of(paths, store::is_remote_url);
+  const auto named = remote && command.options.stores
+                         ? dataset::name_object_shards(paths, *command.options.stores)
+                         : dataset::name_shards(paths);
+  if (!named) return {};
+  for (const dataset::NamedShard& shard : *named) {
+    const auto found = list.find(shard.path);
+    if (found == list.end() || !found->second.ends_with("/" + shard.name)) continue;
+    const std::string& wanted = found->second;
+    const std::string below = wanted.substr(0, wanted.size() - shard.name.size() - 1);
+    const std::string& manifests = command.options.manifests;
+    const std::string& outputs = command.options.outputs;
+    std::string text =
+        fmt::format("a batch over this list alone makes {} of {}, not {}; give it {} as OUT_DIR",
+                    shard.name, shard.path, wanted, join(outputs, below));
+    if (manifests != outputs) text += ", and --manifest " + join(manifests, below);
+    return text;
+  }
+  return {};
 }
 
 Json report_json(const dataset::DatasetReport& report) {
@@ -203,13 +239,16 @@ int run_report(const Arguments& arguments) {
   if (!report) return refuse(report.error());
   if (parquet && !parquet->finish()) return kEnvironment;
   if (list) {
-    for (const std::string& path : to_retry(*command, *report)) {
+    RetryList listed;
+    for (const auto& [path, name] : to_retry(*command, *report)) {
       if (const auto reason = unlistable(path)) {
         say(fmt::format("invalid_input: {}: {}", printable(path), *reason));
         continue;
       }
       printed = printed && print(path + "\n");
+      listed.emplace(path, name);
     }
+    if (const std::string text = folder_for(listed, *command); !text.empty()) say(printable(text));
   } else if (arguments.has("json")) {
     printed = printed && print(pretty(report_json(*report)));
   } else {
