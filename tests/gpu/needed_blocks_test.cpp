@@ -194,5 +194,52 @@ TEST_F(NeededBlocks, AreTheEndOfWhatIsJudgedUnlessStrict) {
   }
 }
 
+/// What lies behind a part is not looked at, however long the pieces are that a batch of some size
+/// is cut into: an image looks the same in every batch.
+TEST_F(NeededBlocks, AreJudgedAlikeInBatchesOfEverySize) {
+  std::vector<Transcoder> transcoders;
+  for (int most = 0; most < 4; ++most) {
+    codec::cuda::Tuning tuning;
+    if (most > 0) tuning.lone_batch_bytes = 0;
+    if (most > 1) tuning.tiny_batch_bytes = 0;
+    if (most > 2) tuning.small_batch_bytes = tuning.medium_batch_bytes = 0;
+    transcoders.push_back(value_of(Transcoder::make(false, tuning)));
+  }
+  std::mt19937 random(5);
+  for (int round = 0; round < 60; ++round) {
+    constexpr int kRestarts[] = {0, 1, 13, 60};
+    const conformance::Case c{conformance::layout("420"),
+                              conformance::coding("baseline"),
+                              128,
+                              96,
+                              90,
+                              kRestarts[round % std::size(kRestarts)],
+                              3};
+    Bytes bytes = conformance::make_jpeg(c);
+    const jpeg::Scan scan = value_of(jpeg::parse(bytes, {})).scans[0];
+    const std::size_t at = scan.entropy_offset + random() % scan.entropy_bytes;
+    const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    switch (random() % 3) {
+      case 0:
+        bytes.erase(place, std::min(place + 40, bytes.end() - 2));
+        break;
+      case 1:
+        bytes.insert(place, 40, 0x5A);
+        break;
+      default:
+        *place ^= static_cast<std::uint8_t>(1u << random() % 8);
+    }
+    OwnedItem owned(bytes, 8, jpeg::ParseDepth::kThroughFirst);
+    owned.item.needed_pixels = {0, 0, 128, 20};
+    std::vector<bool> taken;
+    for (Transcoder& transcoder : transcoders) {
+      ASSERT_TRUE(transcoder.enqueue({&owned.item, 1}));
+      ASSERT_TRUE(transcoder.wait());
+      taken.push_back(transcoder.result(0).status == 0);
+    }
+    EXPECT_EQ(taken, std::vector<bool>(taken.size(), taken[0])) << c.name() << " at " << at;
+  }
+}
+
 }  // namespace
 }  // namespace framewire::gpu_tests

@@ -240,7 +240,7 @@ struct SubsequenceSpan {
   std::uint32_t subsequence;
   std::uint32_t length;
   std::uint32_t first_block;
-  std::uint32_t block_end;  ///< of its segment; 0 where nothing is needed any more
+  std::uint32_t block_end;  ///< of its segment, or of what is needed
   DecodeState state;
 };
 
@@ -251,7 +251,7 @@ __device__ SubsequenceSpan load_span(const DecodeView& batch, const ScanDesc& sc
   span.first_block = batch.blocks[subsequence];
   if (span.first_block >= scan.end_block) return span;
   const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[subsequence] : 0;
-  span.block_end = min((segment + 1) * scan.segment_blocks, scan.total_blocks);
+  span.block_end = min((segment + 1) * scan.segment_blocks, scan.end_block);
   span.state = unpack(batch.entries[subsequence]);
   span.state.phase = span.first_block % scan.blocks_per_mcu;
   return span;
@@ -323,7 +323,9 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
   }
   if (local >= scan.subsequence_slots) return;
   std::uint32_t faults = result.bad ? kBadCode : 0;
-  if (span.first_block < span.block_end && result.block >= span.block_end) {
+  // Behind the last needed block nothing is judged, wherever this subsequence happens to end.
+  const bool ends_segment = scan.end_block == scan.total_blocks || result.block < scan.end_block;
+  if (span.first_block < span.block_end && result.block >= span.block_end && ends_segment) {
     faults |= judge_end(batch, scan, s, span.length, result.at);
   }
   if (result.block < span.block_end && is_lone(batch, scan, local)) faults |= kTruncated;

@@ -296,7 +296,8 @@ __device__ std::uint32_t place_blocks(const DecodeView& batch, const ScanDesc& s
     if (length == 0 && !first) continue;
     const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[s] : 0;
     const std::uint32_t start = segment * scan.segment_blocks;
-    const std::uint32_t quota = min(scan.segment_blocks, scan.total_blocks - start);
+    const std::uint32_t needed =
+        start < scan.end_block ? min(scan.segment_blocks, scan.end_block - start) : 0;
     const std::uint32_t own = length != 0 ? batch.blocks[s] : 0;
     const std::uint32_t earlier = first ? 0 : before.blocks;
     batch.blocks[s] = start + earlier;
@@ -304,7 +305,7 @@ __device__ std::uint32_t place_blocks(const DecodeView& batch, const ScanDesc& s
     const bool last =
         i + 1 == scan.subsequence_slots || is_first(batch, s + 1) || length_of(batch, s + 1) == 0;
     // Blocks of a lone subsequence are counted by the kernel that writes their coefficients.
-    if (last && before.blocks < quota && !is_lone(batch, scan, i)) faults |= kTruncated;
+    if (last && before.blocks < needed && !is_lone(batch, scan, i)) faults |= kTruncated;
   }
   return faults;
 }
