@@ -1,3 +1,4 @@
+#include <codec/cuda/tuning.h>
 #include <cuda_runtime_api.h>
 #include <algorithm>
 #include <base/checked.hpp>
@@ -15,15 +16,14 @@
 namespace framewire::tensor::cuda {
 namespace {
 
-/// A guess: coefficients of 16 bits, planes, and rows filtered along one axis.
-std::uint64_t device_bytes(const jpeg::FrameHeader& frame, const ImageGeometry& geometry) {
-  std::uint64_t samples = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i) {
-    samples += static_cast<std::uint64_t>(frame.components[i].width_px) *
-               static_cast<std::uint64_t>(frame.components[i].height_px);
-  }
-  return 3 * samples + static_cast<std::uint64_t>(geometry.stored.height_px) *
-                           static_cast<std::uint64_t>(geometry.width_px) * 12;
+/// Segments between restart markers.
+std::uint64_t count_segments(const jpeg::FrameHeader& frame, const jpeg::Scan& scan) {
+  if (scan.restart_interval_mcus == 0) return 1;
+  const jpeg::Component& first = frame.components[scan.component[0]];
+  const bool alone = scan.component_count == 1;
+  const auto columns = static_cast<std::uint64_t>(alone ? first.width_blocks : frame.mcu_columns);
+  const auto rows = static_cast<std::uint64_t>(alone ? first.height_blocks : frame.mcu_rows);
+  return base::ceil_div(columns * rows, static_cast<std::uint64_t>(scan.restart_interval_mcus));
 }
 
 Result<void> grow(gpu::Buffer& buffer, gpu::BufferKind kind, std::uint64_t bytes) {
@@ -31,6 +31,23 @@ Result<void> grow(gpu::Buffer& buffer, gpu::BufferKind kind, std::uint64_t bytes
 }
 
 }  // namespace
+
+std::uint64_t TensorLane::estimate_device_bytes(const jpeg::JpegFile& file,
+                                                const ImageGeometry& geometry) {
+  // A column of words, a head and the states of one subsequence: a segment has one at least.
+  constexpr std::uint64_t kSegmentBytes = codec::cuda::kMaxSubsequenceBytes + 160;
+  const jpeg::FrameHeader& frame = file.frame;
+  std::uint64_t samples = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i) {
+    samples += static_cast<std::uint64_t>(frame.components[i].width_px) *
+               static_cast<std::uint64_t>(frame.components[i].height_px);
+  }
+  std::uint64_t segments = 0;
+  for (const jpeg::Scan& scan : file.scans) segments += count_segments(frame, scan);
+  return 3 * samples + segments * kSegmentBytes +
+         static_cast<std::uint64_t>(geometry.stored.height_px) *
+             static_cast<std::uint64_t>(geometry.width_px) * 12;
+}
 
 Result<TensorLane> TensorLane::make(const TensorOptions& options,
                                     std::shared_ptr<codec::cuda::EntropyLoad> load) {
@@ -128,7 +145,7 @@ Result<void> TensorLane::enqueue(const Call& call) {
     std::uint64_t bytes = 0;
     auto to = from;
     while (to != end && bytes < kMaxBatchBytes) {
-      bytes += device_bytes((*to)->file.frame, (*to)->geometry);
+      bytes += estimate_device_bytes((*to)->file, (*to)->geometry);
       ++to;
     }
     const std::span part(from, to);

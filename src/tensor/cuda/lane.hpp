@@ -32,6 +32,11 @@ class TensorLane {
   [[nodiscard]] static Result<TensorLane> make(const TensorOptions& options,
                                                std::shared_ptr<codec::cuda::EntropyLoad> load);
 
+  /// A guess of what an image takes of the device's memory: coefficients of 16 bits, planes, rows
+  /// filtered along one axis, and what is kept of each segment between restart markers.
+  [[nodiscard]] static std::uint64_t estimate_device_bytes(const jpeg::JpegFile& file,
+                                                           const ImageGeometry& geometry);
+
   /// Takes memory for the files of `count` images from `first` on. Where there is none, all of them
   /// are left over. @return device_lost
   [[nodiscard]] Result<void> begin(const Call& call, std::size_t first, std::size_t count);
