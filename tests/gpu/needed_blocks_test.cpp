@@ -241,5 +241,29 @@ TEST_F(NeededBlocks, AreJudgedAlikeInBatchesOfEverySize) {
   }
 }
 
+/// Where the host has read a file up to its first scan, nobody else would find such markers, of
+/// which the CPU codec's parser warns.
+TEST_F(NeededBlocks, AreNotTheEndOfWhatIsSaidOfMarkers) {
+  const conformance::Case c{
+      conformance::layout("420"), conformance::coding("baseline"), 128, 96, 90, 0, 3};
+  const Bytes sound = conformance::make_jpeg(c);
+  const jpeg::Scan scan = value_of(jpeg::parse(sound, {})).scans[0];
+  Transcoder transcoder = value_of(Transcoder::make());
+  for (const std::size_t at : {scan.entropy_bytes * 7 / 8, scan.entropy_bytes}) {
+    for (const int code : {0x03, 0xF2, 0xC0, 0xDA, 0xD0, 0xD9}) {
+      Bytes bytes = sound;
+      const Bytes marker = {0xFF, static_cast<std::uint8_t>(code)};
+      bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(scan.entropy_offset + at),
+                   marker.begin(), marker.end());
+      OwnedItem owned(bytes, 8, jpeg::ParseDepth::kThroughFirst);
+      owned.item.needed_pixels = {0, 0, 128, 20};
+      ASSERT_TRUE(transcoder.enqueue({&owned.item, 1}));
+      ASSERT_TRUE(transcoder.wait());
+      const bool harmless = code == 0xD0 || code == 0xD9;
+      EXPECT_EQ(transcoder.result(0).status == 0, harmless) << std::hex << code << " at " << at;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace framewire::gpu_tests

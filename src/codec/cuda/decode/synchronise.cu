@@ -278,10 +278,12 @@ __device__ std::uint32_t judge_scan_end(const DecodeView& batch, const ScanDesc&
                                         std::uint32_t end, bool short_of_blocks) {
   const bool marker = end < scan.data_bytes && end + 1 < scan.data_bytes;
   if (!marker) return scan.marker_follows != 0 ? 0 : kTruncated;
-  const bool fill = scan.data[end + 1] == 0xFF;
-  if (fill && short_of_blocks) return kFillBytes;
-  const bool eoi = scan.data[end + 1] == 0xD9 && end + 2 == scan.data_bytes;
-  return scan.ends_file != 0 && !eoi ? kAfterScan : 0;
+  const std::uint32_t code = scan.data[end + 1];
+  if (code == 0xFF && short_of_blocks) return kFillBytes;
+  const bool eoi = code == 0xD9 && end + 2 == scan.data_bytes;
+  if (scan.ends_file != 0 && !eoi) return kAfterScan;
+  // What others mean that are neither fill, RST nor EOI, a host that reads all of the file says.
+  return code == 0xFF || (code >= 0xD0 && code <= 0xD7) || code == 0xD9 ? 0 : kAfterScan;
 }
 
 /// Turns the block counts of a thread's subsequences into first blocks. @return status bits
