@@ -14,6 +14,12 @@ endif()
 if(NOT BUILD_SHARED_LIBS)
   target_compile_definitions(framewire_flags INTERFACE FRAMEWIRE_STATIC)
 endif()
+# Vectors of SVE have no size that the compiler knows, so none can be in an array. On Arm, Highway's
+# files are compiled for NEON alone; few server processors have wider vectors (Neoverse V1, A64FX).
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  target_compile_definitions(framewire_flags INTERFACE
+    "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+endif()
 # GCC's warnings of bounds and initialisation are false where much of the standard library is inlined
 # (GCC bug 105651): at -O3, and under instrumentation, which finds the real cases.
 set(false_alarms -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
