@@ -67,8 +67,9 @@ struct Summary {
 
 /// What a run takes along; nothing of it is owned, all of it may be missing.
 struct RunOptions {
-  Manifest* manifest = nullptr;   ///< takes the rows; what it says is done is not done again
-  /// A second copy of the source, to learn the total from early. It is left once `source` has ended.
+  Manifest* manifest = nullptr;  ///< takes the rows; what it says is done is not done again
+  /// A second copy of the source, to learn the total from early. It is left once `source` has
+  /// ended.
   Source* count_ahead = nullptr;
   /// For each input but those that an earlier run did, in the order in which they finish.
   std::function<void(const Row&)> on_row{};

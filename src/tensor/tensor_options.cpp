@@ -27,11 +27,13 @@ Result<void> check_size(const TensorOptions& o) {
   }
   const auto pixels =
       static_cast<std::uint64_t>(o.width_px) * static_cast<std::uint64_t>(o.height_px);
-  if (pixels > o.limits.max_output_pixels) {
+  // An image's bytes are counted in 64 bits: three channels of four bytes, at most.
+  const std::uint64_t most = std::min(o.limits.max_output_pixels, UINT64_MAX / 12);
+  if (pixels > most) {
     return refuse(
         StatusCode::kTooLarge, "size",
         fmt::format("found {}×{}; accepted: up to {} pixels, which max_output_pixels sets",
-                    o.width_px, o.height_px, o.limits.max_output_pixels));
+                    o.width_px, o.height_px, most));
   }
   return {};
 }

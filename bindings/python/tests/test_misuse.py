@@ -173,6 +173,19 @@ def test_messages_have_the_words_of_the_arguments():
         assert "_px" not in str(caught.value) and "stddev" not in str(caught.value)
 
 
+def test_flags_are_bools(engine, photo):
+    for value in (True, 1, np.bool_(True)):
+        assert framewire.sizes([photo], upright=value)
+        assert list(engine.map([photo], size="8x", ordered=value))
+    for value in ("no", None, [], 2, 1.0):
+        with pytest.raises(framewire.InvalidInput, match="^upright: found .*; accepted: True and False"):
+            framewire.sizes([photo], upright=value)
+        with pytest.raises(framewire.InvalidInput, match="^ordered: "):
+            engine.map([photo], size="8x", ordered=value)
+        with pytest.raises(framewire.InvalidInput, match="^few_images: "):
+            framewire.Engine(few_images=value)
+
+
 def test_names_of_documents(photo):
     assert framewire.inspect(photo, name="straße.jpg")["file"] == "straße.jpg"
     for name in (5, None, b"photo.jpg", "\ud800"):

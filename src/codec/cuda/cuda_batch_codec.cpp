@@ -21,7 +21,6 @@ Item make_item(const BatchItem& from) {
   item.coefficients = from.coefficients;
   item.pinned = from.pinned;
   item.strict = from.strict;
-  item.strict = from.strict;
   return item;
 }
 

@@ -112,6 +112,10 @@ TEST(TensorDecoder, OptionsAreCheckedByName) {
   refused(o, StatusCode::kTooLarge, "size");
   o = test::tensor_options(16'000, 16'000, 0);
   refused(o, StatusCode::kTooLarge, "size");
+  o = test::tensor_options(INT32_MAX, INT32_MAX, 0);  // whose bytes are more than 64 bits count
+  o.limits.max_output_side_px = INT32_MAX;
+  o.limits.max_output_pixels = UINT64_MAX;
+  refused(o, StatusCode::kTooLarge, "size");
   o = test::tensor_options(8, 8, 0);
   o.device = 0;
   refused(o, StatusCode::kUnsupported, "device");

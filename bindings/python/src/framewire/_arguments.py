@@ -85,6 +85,13 @@ def not_copied(what: str) -> NoReturn:
     )
 
 
+def flag(name: str, value: object) -> bool:
+    """A bool, or 0 or 1: other values that count as true, such as "no", are mistakes."""
+    if is_bool(value) or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    raise InvalidInput(f"found {shown(value)}; accepted: True and False", subject=name)
+
+
 def index_of_word(name: str, value: object, accepted: Sequence[str]) -> int:
     """The position of a word; upper and lower case are the same."""
     if isinstance(value, str):

@@ -26,7 +26,7 @@ from typing import (
 )
 
 from . import _framewire
-from ._arguments import is_unicode, not_copied, several, shown
+from ._arguments import flag, is_unicode, not_copied, several, shown
 from ._dispatcher import Dispatcher, end_all
 from ._errors import Error, InvalidInput
 from ._framewire import Resized
@@ -161,8 +161,8 @@ class Engine:
                 batch_wait_us=_whole("batch_wait_us", batch_wait_us, 60_000_000),
                 threads=_whole("threads", threads, 4096),
                 queue=_whole("queue", queue, 1 << 30),
-                few_images=bool(few_images),
-                timed=bool(timed),
+                few_images=flag("few_images", few_images),
+                timed=flag("timed", timed),
                 profile_memory=_memory("profile_memory", profile_memory),
             )
         except Error as error:
@@ -294,7 +294,7 @@ class Engine:
             parse=parse,
             window=min(window or self._window, sys.maxsize),
             input_bytes=sys.maxsize if window else _MAP_INPUT_BYTES,
-            ordered=bool(ordered),
+            ordered=flag("ordered", ordered),
             raises=on_error == "raise",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Literal, Tuple, Union, overload
 
 from . import _framewire
-from ._arguments import is_unicode, several, shown
+from ._arguments import flag, is_unicode, several, shown
 from ._errors import Error, InvalidInput, from_status
 from ._framewire import Resized
 from ._keywords import ResizeOptions
@@ -74,10 +74,11 @@ def sizes(
     """
     if on_error not in ("raise", "return"):
         raise ValueError(f"on_error: found {shown(on_error)}; accepted: 'raise', 'return'")
+    is_upright = flag("upright", upright)
     result: List[Union[Tuple[int, int], Error]] = []
     for index, jpeg in enumerate(several(jpegs)):
         try:
-            result.append(_framewire.size_of(jpeg, bool(upright)))
+            result.append(_framewire.size_of(jpeg, is_upright))
         except Error as error:
             error.index = index
             if on_error == "raise":

@@ -22,6 +22,7 @@ from typing import (
 from . import _framewire
 from ._arguments import (
     device_ordinal,
+    flag,
     index_of_word,
     not_copied,
     several,
@@ -193,7 +194,7 @@ class TensorDecoder:
             "deadline": deadline,
         }
         self._raises = index_of_word("on_error", on_error, _ON_ERROR) == 1
-        self._exif = bool(exif)
+        self._exif = flag("exif", exif)
         try:
             self._native = _framewire.TensorDecoder(
                 device=self._device,
@@ -205,7 +206,7 @@ class TensorDecoder:
                 kernel=_INTERPOLATIONS[index_of_word("interpolation", interpolation, _INTERPOLATIONS)],
                 mean=values_of_channels("mean", mean, 0.0, count),
                 std=values_of_channels("std", std, 1.0, count),
-                antialias=bool(antialias),
+                antialias=flag("antialias", antialias),
                 fast=index_of_word("fidelity", fidelity, _FIDELITIES) == 1,
                 exif=self._exif,
                 threads=0 if threads is None else whole_number("threads", threads, 1, 1024),
