@@ -91,12 +91,13 @@ class Server:
         return self.process.returncode
 
 
-def start_framewire(program, folder, log, core=None, flags=(), tls=False):
-    """@param tls  whether its address speaks TLS; the flags then name a certificate"""
+def start_framewire(program, folder, log, core=None, flags=(), tls=False, logged="none"):
+    """@param tls     whether its address speaks TLS; the flags then name a certificate
+    @param logged  which requests have a line: none, errors or requests"""
     port = free_port()
     listen = f"{'tls:' if tls else ''}127.0.0.1:{port}"
     return Server([*on_core(core), str(program), "serve", str(folder), "--listen", listen,
-                   "--log", "none", *flags], port, log)
+                   "--log", logged, *flags], port, log)
 
 
 def make_certificate(folder):

@@ -6,7 +6,8 @@ profiles), send pictures, ask again with ETags, ask for what is not there and fo
 send no HTTP, vanish in the middle, send and read slowly. With --tls they speak TLS, and h2load asks
 for pictures over HTTP/2 beside them; with --origin a web server has the originals, which many
 requests name by its URL. Every few seconds a row of OUT.csv has memory, of the service's process and
-of its workers, latencies and statuses; OUT.svg draws it. It fails where
+of its workers, latencies and statuses; OUT.svg draws it; OUT.log has the server's lines of
+requests that were refused or failed. It fails where
   - a status comes that is none by design (500, 502, 504, or 4xx for what is in order),
   - an answer does not come, or comes in part, to a client that behaves,
   - equal requests have answers of different bytes,
@@ -254,6 +255,7 @@ async def soak(args, server, files, damaged, figures, writer, origin):
 ORIGIN = """
 import functools, http.server, sys
 http.server.ThreadingHTTPServer.request_queue_size = 512
+http.server.SimpleHTTPRequestHandler.log_message = lambda *_: None
 handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=sys.argv[1])
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), handler).serve_forever()
 """
@@ -346,7 +348,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path, help="framewire, a release build")
-    parser.add_argument("out", help="OUT.csv and OUT.svg are written")
+    parser.add_argument("out", help="OUT.csv, OUT.svg and OUT.log are written")
     parser.add_argument("--photos", help="a folder; FRAMEWIRE_CORPUS otherwise")
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--interval", type=float, default=5)
@@ -362,7 +364,10 @@ def main():
     figures = Figures()
     with tempfile.TemporaryDirectory() as folder, open(args.out + ".csv", "w", newline="",
                                                        encoding="utf-8") as table, \
-            open(pathlib.Path(folder) / "server.log", "ab") as log:
+            open(args.out + ".log", "wb") as refusals, \
+            subprocess.Popen(["grep", "-aE", '"status": ?[45]|^framewire'], stdin=subprocess.PIPE,
+                             stdout=refusals) as filter_of_log:
+        log = filter_of_log.stdin
         photos = pathlib.Path(folder) / "photos"
         photos.mkdir()
         files, damaged = copy_files(photographs(corpus(args.photos), FILES), photos)
@@ -378,7 +383,8 @@ def main():
             cert, key = make_certificate(pathlib.Path(folder))
             flags += ["--tls-cert", str(cert), "--tls-key", str(key)]
             Client.certificate = str(cert)
-        server = start_framewire(args.program.resolve(), photos, log, flags=flags, tls=args.tls)
+        server = start_framewire(args.program.resolve(), photos, log, flags=flags, tls=args.tls,
+                                 logged="requests")
         files = asyncio.run(usable(server.port, files))
         print(f"{len(files)} photographs, {len(damaged)} damaged ones, {args.clients} clients")
         http2 = None

@@ -58,8 +58,7 @@ void combine_rows(const std::uint8_t* const* rows, const std::int16_t* weights, 
   const auto rounding = hn::Set(d32, 1 << (kRowShift - 1));
   const auto load = [&](const std::uint8_t* p) { return hn::PromoteTo(d16, hn::LoadU(d8, p)); };
   for (std::int32_t x = 0; x < width; x += lanes) {
-    auto low = rounding, high = rounding;
-    auto low_rest = hn::Zero(d32), high_rest = hn::Zero(d32);
+    auto low = hn::Zero(d32), high = low, low_rest = low, high_rest = low;
     const auto add_pair = [&](auto a, auto b, auto w) {
       low = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveLower(d16, a, b), w, low, low_rest);
       high = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveUpper(d16, a, b), w, high, high_rest);
@@ -70,8 +69,11 @@ void combine_rows(const std::uint8_t* const* rows, const std::int16_t* weights, 
                weight_pair(d16, weights[k], weights[k + 1]));
     }
     if (k < count) add_pair(load(rows[k] + x), hn::Zero(d16), weight_pair(d16, weights[k], 0));
-    low = hn::ShiftRight<kRowShift>(hn::RearrangeToOddPlusEven(low, low_rest));
-    high = hn::ShiftRight<kRowShift>(hn::RearrangeToOddPlusEven(high, high_rest));
+    // Which product is in which sum differs between processors, so rounding comes last.
+    low = hn::Add(hn::RearrangeToOddPlusEven(low, low_rest), rounding);
+    high = hn::Add(hn::RearrangeToOddPlusEven(high, high_rest), rounding);
+    low = hn::ShiftRight<kRowShift>(low);
+    high = hn::ShiftRight<kRowShift>(high);
     // Interleave and ReorderDemote2To both work within 128-bit blocks, so the second restores the
     // order.
     hn::StoreU(hn::ReorderDemote2To(d16, low, high), d16, out + x);
