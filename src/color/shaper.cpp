@@ -51,15 +51,16 @@ Matrix make_srgb_inverse() {
   Matrix inverse{};
   const Profile srgb = make_srgb();
   if (!srgb) return inverse;
+  // Static: GCC 12 for Arm reads a list in the loop's own head from memory that it has not written.
+  static constexpr cmsTagSignature kColorants[] = {cmsSigRedColorantTag, cmsSigGreenColorantTag,
+                                                   cmsSigBlueColorantTag};
   cmsMAT3 forward, back;
-  int column = 0;
-  for (const auto tag : {cmsSigRedColorantTag, cmsSigGreenColorantTag, cmsSigBlueColorantTag}) {
-    const auto* xyz = static_cast<const cmsCIEXYZ*>(cmsReadTag(srgb.get(), tag));
+  for (std::size_t column = 0; column < 3; ++column) {
+    const auto* xyz = static_cast<const cmsCIEXYZ*>(cmsReadTag(srgb.get(), kColorants[column]));
     if (xyz == nullptr) return inverse;
     forward.v[0].n[column] = xyz->X;
     forward.v[1].n[column] = xyz->Y;
     forward.v[2].n[column] = xyz->Z;
-    ++column;
   }
   if (!_cmsMAT3inverse(&forward, &back)) return inverse;
   for (std::size_t i = 0; i < 3; ++i) {
