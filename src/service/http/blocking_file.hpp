@@ -1,4 +1,4 @@
-// Files that the opening or reading of may not end.
+// Files whose opening or reading may never end.
 #pragma once
 
 #include <sys/stat.h>

@@ -13,14 +13,14 @@ namespace {
 // A body that nobody wants is read, to keep the connection, if it is no longer than this.
 constexpr std::size_t kMaxDiscardedBytes = 16 * 1'024;
 constexpr long kReceiveBytes = 128 * 1'024;  // libcurl's own 16 KB cost a sixth of the throughput
-constexpr std::chrono::seconds kLeastStall{3};
+constexpr std::chrono::seconds kMinStall{3};
 
 // How long an origin may be slow: whoever gives originals more time than is usual has origins that
 // make them when they are asked, and are silent meanwhile.
 long stall_seconds(const SourceSettings& settings) noexcept {
   const auto share =
       std::chrono::duration_cast<std::chrono::seconds>(settings.download_timeout / 5 * 3);
-  return static_cast<long>(std::max(kLeastStall, share).count());
+  return static_cast<long>(std::max(kMinStall, share).count());
 }
 
 // What libcurl calls a header line over its own bound of 100 KB: CURLE_TOO_LARGE since 8.6, before

@@ -282,7 +282,7 @@ __device__ std::uint32_t judge_scan_end(const DecodeView& batch, const ScanDesc&
   if (code == 0xFF && short_of_blocks) return kFillBytes;
   const bool eoi = code == 0xD9 && end + 2 == scan.data_bytes;
   if (scan.ends_file != 0 && !eoi) return kAfterScan;
-  // What others mean that are neither fill, RST nor EOI, a host that reads all of the file says.
+  // The host reads all of a file that has another marker here, and says what it means.
   return code == 0xFF || (code >= 0xD0 && code <= 0xD7) || code == 0xD9 ? 0 : kAfterScan;
 }
 
