@@ -45,7 +45,9 @@ TEST(TablePairs, HaveOneIndexEachInABatch) {
       const auto [at, added] = seen.emplace(numbers, index);
       ASSERT_EQ(at->second, index);
       ASSERT_EQ(codes.size(), 2 * seen.size());
-      if (added) ASSERT_EQ(index, seen.size() - 1);
+      if (added) {
+        ASSERT_EQ(index, seen.size() - 1);
+      }
       ASSERT_TRUE(same(codes[2 * index], codec::cuda::make_canonical(dc)));
       ASSERT_TRUE(same(codes[2 * index + 1], codec::cuda::make_canonical(ac)));
     }
