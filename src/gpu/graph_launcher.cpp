@@ -10,11 +10,15 @@ bool GraphLauncher::launch(const Stream& stream, const std::function<void()>& en
   if (failures_ == kMaxFailures || cudaPeekAtLastError() != cudaSuccess) return false;
   // Recording is for nothing where no graph can come of it.
   if (instantiated_ == 0 && !can_pay()) return earn();
-  const Graph graph = record(stream, enqueue);
+  Graph graph;
   std::size_t nodes = 0;
-  if (graph == nullptr || cudaGraphGetNodes(graph.get(), nullptr, &nodes) != cudaSuccess) {
-    return failed();
+  {
+    GraphRecording recording;
+    enqueue();
+    nodes = recording.nodes();
+    graph = recording.take();
   }
+  if (graph == nullptr || nodes == 0) return failed();
   Chain* chain = find_updated(graph, nodes);
   if (chain == nullptr && !can_pay()) return earn();
   if (chain == nullptr) chain = instantiate(graph, nodes);
@@ -23,28 +27,6 @@ bool GraphLauncher::launch(const Stream& stream, const std::function<void()>& en
   }
   failures_ = 0;
   return true;
-}
-
-GraphLauncher::Graph GraphLauncher::record(const Stream& stream,
-                                           const std::function<void()>& enqueue) {
-  // Other threads go on using the device meanwhile.
-  if (cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
-    return nullptr;
-  }
-  cudaGraph_t graph = nullptr;
-  try {
-    enqueue();
-  } catch (...) {
-    // A stream that goes on recording could not be waited for.
-    (void)cudaStreamEndCapture(stream.get(), &graph);
-    const Graph unfinished(graph);
-    throw;
-  }
-  const cudaError_t ended = cudaStreamEndCapture(stream.get(), &graph);
-  Graph owned(graph);
-  // A launch that was refused while recording leaves its error behind.
-  if (ended != cudaSuccess || cudaGetLastError() != cudaSuccess) return nullptr;
-  return owned;
 }
 
 /// @return a kept chain that does what the graph does now; null where there is none

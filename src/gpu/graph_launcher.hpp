@@ -5,21 +5,19 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <gpu/graph_recording.hpp>
 #include <gpu/stream.hpp>
 #include <memory>
 
 namespace framewire::gpu {
 
 namespace detail {
-struct DestroyGraph {
-  void operator()(cudaGraph_t graph) const noexcept { (void)cudaGraphDestroy(graph); }
-};
 struct DestroyGraphExec {
   void operator()(cudaGraphExec_t exec) const noexcept { (void)cudaGraphExecDestroy(exec); }
 };
 }  // namespace detail
 
-/// Records what is enqueued on a stream as a CUDA graph and launches that with one call. The
+/// Makes a CUDA graph of work for a stream and launches that with one call. The
 /// driver takes a lock of the whole process for each call that enqueues something, so that threads
 /// with a stream each wait for one another: thirty calls a batch cost 110 µs of each other batch's
 /// time. A graph like an earlier one, with other sizes, addresses or kernels, replaces that one's
@@ -36,8 +34,9 @@ class GraphLauncher {
   /// @param credit_us  that may be spent on instantiating before anything has been earned
   explicit GraphLauncher(double credit_us = 0) : credit_us_(credit_us) {}
 
-  /// @param enqueue  enqueues kernels, copies and memsets on `stream`, no events, and neither waits
-  ///                 nor allocates; what it does on the host must be good for doing it again
+  /// @param enqueue  enqueues work on `stream` by launch(), upload() and copy_async() alone, and
+  ///                 neither waits nor allocates; what it does on the host must be good for doing
+  ///                 it again
   /// @return false where a graph does not pay yet, the driver could not make one of it, or an error
   ///         of an earlier call is pending, which stays pending: nothing was enqueued then, and the
   ///         caller calls `enqueue` itself. Failures of the work itself show where the stream is
@@ -47,7 +46,6 @@ class GraphLauncher {
   [[nodiscard]] std::size_t instantiated() const noexcept { return instantiated_; }
 
  private:
-  using Graph = std::unique_ptr<CUgraph_st, detail::DestroyGraph>;
   using GraphExec = std::unique_ptr<CUgraphExec_st, detail::DestroyGraphExec>;
   /// An instantiated graph. All graphs here are chains, so two with equally many nodes differ only
   /// in what an update can change.
@@ -65,7 +63,6 @@ class GraphLauncher {
   static constexpr int kMaxFailures = 3;
 
   [[nodiscard]] bool can_pay() const noexcept { return credit_us_ >= cost_us_; }
-  [[nodiscard]] static Graph record(const Stream& stream, const std::function<void()>& enqueue);
   [[nodiscard]] Chain* find_updated(const Graph& graph, std::size_t nodes);
   [[nodiscard]] Chain* instantiate(const Graph& graph, std::size_t nodes);
   [[nodiscard]] bool earn() noexcept;

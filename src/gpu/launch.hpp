@@ -4,12 +4,38 @@
 #include <cuda_runtime.h>
 #include <cstddef>
 #include <gpu/dependent_launches.hpp>
+#include <gpu/graph_recording.hpp>
+#include <tuple>
 #include <utility>
 
 namespace framewire::gpu {
 
-/// Enqueues a kernel, whose first statement must be grid_dependency_sync(). cudaGetLastError()
-/// tells whether that worked.
+#if defined(FRAMEWIRE_CUDA_EMULATION)
+using cuda_emulation::add_kernel_node;
+#else
+/// cudaGraphAddKernelNode(), with the kernel's own parameters.
+template <typename... Parameters, typename... Arguments>
+cudaError_t add_kernel_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                            std::size_t before_count, const cudaLaunchConfig_t& config,
+                            void (*kernel)(Parameters...), Arguments&&... arguments) {
+  std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
+  return std::apply(
+      [&](auto&... value) {
+        void* pointers[] = {static_cast<void*>(&value)...};
+        cudaKernelNodeParams launched{};
+        launched.func = reinterpret_cast<void*>(kernel);
+        launched.gridDim = config.gridDim;
+        launched.blockDim = config.blockDim;
+        launched.sharedMemBytes = static_cast<unsigned>(config.dynamicSmemBytes);
+        launched.kernelParams = pointers;
+        return cudaGraphAddKernelNode(node, graph, before, before_count, &launched);
+      },
+      values);
+}
+#endif
+
+/// Enqueues a kernel, whose first statement must be grid_dependency_sync(), or adds it to the
+/// calling thread's recording. cudaGetLastError() tells whether the former worked.
 /// @param shared_bytes  of dynamic shared memory, besides what the kernel declares
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::size_t shared_bytes,
@@ -24,6 +50,14 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::s
   dependent.val.programmaticStreamSerializationAllowed = 1;
   config.attrs = &dependent;
   config.numAttrs = DependentLaunches::active() ? 1 : 0;
+  if (GraphRecording* const recording = GraphRecording::active(); recording != nullptr) {
+    recording->add([&](cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                       std::size_t before_count) {
+      return add_kernel_node(node, graph, before, before_count, config, kernel,
+                             std::forward<Arguments>(arguments)...);
+    });
+    return;
+  }
   (void)cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
@@ -35,11 +69,17 @@ void load(void (*kernel)(Parameters...)) {
   if (cudaFuncGetAttributes(&unused, kernel) != cudaSuccess) (void)cudaGetLastError();
 }
 
+/// @return whether the calling thread asks for this kernel on its current device for the first
+/// time,
+///         or has asked for too many others to remember it
+[[nodiscard]] bool is_first_use(const void* kernel) noexcept;
+
 /// Lets a kernel be launched with up to `bytes` of dynamic shared memory; on devices that have
 /// less, with all there is. Every call for one kernel must name the same bound, since other threads
 /// launch it too.
 template <typename... Parameters>
 void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
+  if (!is_first_use(reinterpret_cast<const void*>(kernel))) return;  // each call takes a lock
   constexpr auto kMaxSharedBytes = cudaFuncAttributeMaxDynamicSharedMemorySize;
   if (cudaFuncSetAttribute(kernel, kMaxSharedBytes, static_cast<int>(bytes)) == cudaSuccess) return;
   (void)cudaGetLastError();
@@ -69,7 +109,7 @@ __device__ T* dynamic_shared() {
   extern __shared__ uint4 framewire_dynamic_shared[];
   return reinterpret_cast<T*>(framewire_dynamic_shared);
 }
-#else
+#elif defined(FRAMEWIRE_CUDA_EMULATION)
 using cuda_emulation::dynamic_shared;
 inline void grid_dependency_sync() {}  // kernels run one after the other
 #endif

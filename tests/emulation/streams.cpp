@@ -58,7 +58,6 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
   int device = current_device();
-  std::unique_ptr<CUgraph_st> recorded;  ///< while it is being recorded
   std::shared_ptr<Queue> queue = std::make_shared<Queue>();
 };
 struct CUevent_st {
@@ -71,6 +70,9 @@ struct CUevent_st {
 namespace cuda_emulation {
 namespace {
 
+/// What the calling thread enqueues becomes a node of this graph; null: it is enqueued.
+thread_local CUgraph_st* added_to = nullptr;
+
 std::set<CUstream_st*>& streams() {
   static std::set<CUstream_st*> all;
   return all;
@@ -79,19 +81,37 @@ std::set<CUstream_st*>& streams() {
 }  // namespace
 
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
+  if (added_to != nullptr) {
+    added_to->nodes.push_back(std::move(work));
+    return cudaSuccess;
+  }
   const std::lock_guard lock(mutex());
   if (is_default(stream)) {
     work();
     return cudaSuccess;
   }
   if (!streams().contains(stream)) return note(cudaErrorInvalidResourceHandle);
-  if (stream->recorded != nullptr) {
-    stream->recorded->nodes.push_back(std::move(work));
-    return cudaSuccess;
-  }
   stream->queue->work.push_back(std::move(work));
   ++stream->queue->enqueued;
   return cudaSuccess;
+}
+
+cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                     std::size_t before_count, const std::function<cudaError_t()>& enqueue_it) {
+  const std::size_t place = graph->nodes.size();
+  const bool behind_the_last =
+      before_count == 1 && *before == reinterpret_cast<cudaGraphNode_t>(place);
+  if (before_count > 1 || (place == 0) != (before_count == 0) || (place != 0 && !behind_the_last)) {
+    return note(cudaErrorInvalidValue);
+  }
+  struct Adding {
+    explicit Adding(CUgraph_st* graph) { added_to = graph; }
+    ~Adding() { added_to = nullptr; }
+  };
+  const Adding adding(graph);
+  const cudaError_t error = enqueue_it();
+  *node = reinterpret_cast<cudaGraphNode_t>(graph->nodes.size());
+  return error;
 }
 
 bool of_current_device(cudaStream_t stream) {
@@ -106,12 +126,6 @@ void run_everything() {
 }  // namespace cuda_emulation
 
 using cuda_emulation::note;
-
-namespace {
-
-bool is_recorded(cudaStream_t stream) { return !is_default(stream) && stream->recorded != nullptr; }
-
-}  // namespace
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const std::lock_guard lock(mutex());
@@ -133,7 +147,6 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 // As cudaEventQuery() below.
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
-  if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (is_default(stream) || stream->queue->work.empty()) return cudaSuccess;
   stream->queue->step();
   return stream->queue->work.empty() ? cudaSuccess : note(cudaErrorNotReady);
@@ -158,7 +171,6 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
-  if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (!is_default(stream)) stream->queue->run_to(stream->queue->enqueued);
   return cudaSuccess;
 }
@@ -170,7 +182,6 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const std::lock_guard lock(mutex());
-  if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (event->queue == nullptr) return cudaSuccess;
   return cuda_emulation::enqueue(
       stream, [queue = event->queue, position = event->position] { queue->run_to(position); });
@@ -194,7 +205,6 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   const int device = is_default(stream) ? current_device() : stream->device;
   if (device != event->device) return note(cudaErrorInvalidResourceHandle);
-  if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   const auto result =
       cuda_emulation::enqueue(stream, [time = event->time] { *time = Clock::now(); });
   if (result != cudaSuccess) return result;
@@ -225,24 +235,17 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  const std::lock_guard lock(mutex());
-  if (is_default(stream) || is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
-  stream->recorded = std::make_unique<CUgraph_st>();
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
+  *graph = new CUgraph_st;
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  const std::lock_guard lock(mutex());
-  if (!is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
-  *graph = stream->recorded.release();
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-  if (nodes != nullptr) return note(cudaErrorNotSupported);
-  *count = graph->nodes.size();
-  return cudaSuccess;
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* before, std::size_t before_count,
+                                     void* to, const void* from, std::size_t bytes,
+                                     cudaMemcpyKind kind) {
+  return cuda_emulation::add_node(node, graph, before, before_count,
+                                  [&] { return cudaMemcpyAsync(to, from, bytes, kind); });
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {

@@ -1,8 +1,11 @@
 // Graphs of a stream's work: they do what the work itself would, whatever came before.
 #include <codec/cuda/transcoder.hpp>
 #include <codec/cuda/tuning.hpp>
+#include <cstring>
 #include <gpu/buffer.hpp>
 #include <gpu/graph_launcher.hpp>
+#include <gpu/graph_recording.hpp>
+#include <gpu/upload.hpp>
 #include <memory>
 #include <new>
 #include <optional>
@@ -19,6 +22,7 @@ using codec::cuda::Transcoder;
 using codec::cuda::Tuning;
 
 constexpr std::size_t kGraphBytes = 4096;
+constexpr std::size_t kMaxPieces = 16;
 
 class GraphLaunches : public GpuTest {
  protected:
@@ -28,17 +32,31 @@ class GraphLaunches : public GpuTest {
     stream_.emplace(value_of(gpu::Stream::make()));
     memory_ = value_of(gpu::Buffer::make(gpu::BufferKind::kDevice, kGraphBytes));
     ASSERT_EQ(cudaMemset2D(memory_.data(), kGraphBytes, 0, kGraphBytes, 1), cudaSuccess);
+    numbers_ =
+        value_of(gpu::Buffer::make(gpu::BufferKind::kPinnedMapped, kMaxPieces * kGraphBytes));
+    for (std::size_t i = 0; i < kMaxPieces; ++i) {
+      std::memset(numbers_.data() + i * kGraphBytes, static_cast<int>(i + 1), kGraphBytes);
+    }
     // The stream does not wait for the default one, where that may still be going on.
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
 
-  /// Fills piece after piece, each with its number.
+  /// Fills piece after piece, each with its number: by kernels and copies by turns.
   void fill(std::size_t pieces) {
     const std::size_t each = kGraphBytes / pieces;
     for (std::size_t i = 0; i < pieces; ++i) {
-      (void)cudaMemsetAsync(memory_.data() + i * each, static_cast<int>(i + 1), each,
-                            stream_->get());
+      std::uint8_t* const to = memory_.data() + i * each;
+      const std::uint8_t* const from = numbers_.data() + i * kGraphBytes;
+      if (i % 2 == 0) {
+        gpu::upload(to, from, each, stream_->get());
+      } else {
+        gpu::copy_async(to, from, each, cudaMemcpyHostToDevice, stream_->get());
+      }
     }
+  }
+  /// No driver takes it for a graph.
+  void copy_nowhere() {
+    gpu::copy_async(nullptr, numbers_.data(), 16, cudaMemcpyHostToDevice, stream_->get());
   }
   void expect_filled(std::size_t pieces) {
     ASSERT_TRUE(stream_->synchronise());
@@ -51,6 +69,7 @@ class GraphLaunches : public GpuTest {
 
   std::optional<gpu::Stream> stream_;
   gpu::Buffer memory_;
+  gpu::Buffer numbers_;  ///< pinned: kMaxPieces times kGraphBytes, filled with 1, 2, …
   gpu::GraphLauncher launcher_{1e9};
 };
 
@@ -72,7 +91,7 @@ TEST_F(GraphLaunches, WaitForWhatIsInFrontOfThem) {
   expect_filled(4);
 }
 
-/// Memory that runs out while work is recorded leaves a stream that can be used.
+/// Memory that runs out while work is recorded leaves a thread that enqueues again.
 TEST_F(GraphLaunches, RecordNoLongerWhereWorkThrows) {
   EXPECT_THROW((void)launcher_.launch(*stream_,
                                       [&] {
@@ -85,13 +104,13 @@ TEST_F(GraphLaunches, RecordNoLongerWhereWorkThrows) {
   expect_filled(3);
 }
 
-/// What cannot be part of a graph leaves nothing behind: neither work, nor errors, nor a stream
+/// What cannot be part of a graph leaves nothing behind: neither work, nor errors, nor a thread
 /// that records.
 TEST_F(GraphLaunches, LeaveNothingBehindWhereTheyFail) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(launcher_.launch(*stream_, [&] {
       fill(7);
-      (void)cudaStreamSynchronize(stream_->get());
+      copy_nowhere();
     }));
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
     fill(2);
@@ -113,7 +132,7 @@ TEST_F(GraphLaunches, LeaveAnEarlierErrorPending) {
 }
 
 TEST_F(GraphLaunches, GoOnAfterAFailure) {
-  EXPECT_FALSE(launcher_.launch(*stream_, [&] { (void)cudaStreamSynchronize(stream_->get()); }));
+  EXPECT_FALSE(launcher_.launch(*stream_, [&] { copy_nowhere(); }));
   ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(3); }));
   expect_filled(3);
 }

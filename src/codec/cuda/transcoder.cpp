@@ -4,6 +4,8 @@
 #include <codec/cuda/transcoder.hpp>
 #include <gpu/dependent_launches.hpp>
 #include <gpu/error.hpp>
+#include <gpu/graph_recording.hpp>
+#include <gpu/upload.hpp>
 #include <utility>
 
 namespace framewire::codec::cuda {
@@ -157,8 +159,8 @@ void Transcoder::enqueue_parts(const StageRun& run, unsigned first, unsigned end
   // take threads from other streams.
   const gpu::DependentLaunches dependent(plan_.decode().is_small());
   if (first == 0) {
-    (void)cudaMemcpyAsync(device_.data(), staging_.data(), plan_.arena().bytes(Part::kUploaded),
-                          cudaMemcpyHostToDevice, stream_.get());
+    gpu::upload(device_.data(), staging_.data(), plan_.arena().bytes(Part::kUploaded),
+                stream_.get());
     timeline_.end(Stage::kCopyIn, stream_);
   }
   for (unsigned part = first; part < end; ++part) plan_.decode().enqueue(run, part);
@@ -166,8 +168,8 @@ void Transcoder::enqueue_parts(const StageRun& run, unsigned first, unsigned end
   plan_.picture().enqueue(run);
   plan_.encode().enqueue(run, {as<OutputRecord>(output_), output_.data() + records_bytes_,
                                output_.bytes() - records_bytes_});
-  (void)cudaMemcpyAsync(host_status_.data(), run.status, plan_.status().bytes(),
-                        cudaMemcpyDeviceToHost, stream_.get());
+  gpu::copy_async(host_status_.data(), run.status, plan_.status().bytes(), cudaMemcpyDeviceToHost,
+                  stream_.get());
 }
 
 Result<void> Transcoder::record_end() {

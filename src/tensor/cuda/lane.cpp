@@ -5,6 +5,7 @@
 #include <base/stream_copy.hpp>
 #include <codec/turbo/coefficient_reader.hpp>
 #include <gpu/error.hpp>
+#include <gpu/upload.hpp>
 #include <iterator>
 #include <jpeg/head_parser.hpp>
 #include <jpeg/parser.hpp>
@@ -179,11 +180,11 @@ Result<void> TensorLane::enqueue_part(const Call& call, Part part) {
 Result<void> TensorLane::enqueue_tensors(const Call& call) {
   const gpu::Arena& arena = plan_.arena();
   const std::uint64_t uploaded = arena.bytes(gpu::Part::kUploaded);
-  if (auto ok = grow(staging_, gpu::BufferKind::kPinned, uploaded); !ok) return ok;
+  if (auto ok = grow(staging_, gpu::BufferKind::kPinnedMapped, uploaded); !ok) return ok;
   if (auto ok = grow(device_, gpu::BufferKind::kDevice, arena.total_bytes()); !ok) return ok;
   const BatchDesc batch = plan_.write(staging_.data(), device_.data(), transcoder_, call.tables);
   const cudaStream_t stream = transcoder_.stream().get();
-  (void)cudaMemcpyAsync(device_.data(), staging_.data(), uploaded, cudaMemcpyHostToDevice, stream);
+  gpu::upload(device_.data(), staging_.data(), uploaded, stream);
   launch_weights(batch, stream);
   launch_across(batch, stream);
   if (auto ok = transcoder_.wait_for(call.after); !ok) return ok;

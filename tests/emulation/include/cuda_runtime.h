@@ -38,6 +38,10 @@ const std::uint64_t* meet_warp(unsigned mask, std::uint64_t value);
 void* dynamic_memory();
 [[nodiscard]] cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
                                  std::function<void()> body);
+/// Adds to the graph what `enqueue_it` would enqueue.
+[[nodiscard]] cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph,
+                                   const cudaGraphNode_t* before, std::size_t before_count,
+                                   const std::function<cudaError_t()>& enqueue_it);
 [[nodiscard]] cudaError_t allow_dynamic(const void* kernel, int bytes);
 
 template <typename T>
@@ -196,6 +200,20 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
         std::apply(kernel, values);
       });
 }
+namespace cuda_emulation {
+
+/// In place of cudaGraphAddKernelNode(), which does not know a kernel's parameters.
+template <typename... Parameters, typename... Arguments>
+cudaError_t add_kernel_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+                            std::size_t before_count, const cudaLaunchConfig_t& config,
+                            void (*kernel)(Parameters...), Arguments&&... arguments) {
+  return add_node(node, graph, before, before_count, [&] {
+    return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+  });
+}
+
+}  // namespace cuda_emulation
+
 template <typename... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute, int value) {
   return ::cuda_emulation::allow_dynamic(reinterpret_cast<const void*>(kernel), value);

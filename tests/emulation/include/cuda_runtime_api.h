@@ -25,7 +25,6 @@ enum cudaError {
   cudaErrorPeerAccessAlreadyEnabled = 704,
   cudaErrorHostMemoryAlreadyRegistered = 712,
   cudaErrorNotSupported = 801,
-  cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorGraphExecUpdateFailure = 910,
 };
 using cudaError_t = cudaError;
@@ -223,16 +222,15 @@ cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to);
 
-// Graphs that are recorded from one stream: chains. A stream that is being recorded cannot be
-// waited for, nor can events be recorded there.
-enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+// Graphs that are chains: each node stands behind the last one.
 struct cudaGraphExecUpdateResultInfo {
   int result;
 };
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-/// Only how many there are: `nodes` must be null.
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count);
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags);
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* before, std::size_t before_count,
+                                     void* to, const void* from, std::size_t bytes,
+                                     cudaMemcpyKind kind);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
                                  unsigned long long flags = 0);
 /// Needs as many nodes as `exec` has.
