@@ -215,7 +215,9 @@ cudaError_t add_kernel_node(cudaGraphNode_t* node, cudaGraph_t graph, const cuda
 }  // namespace cuda_emulation
 
 template <typename... Parameters>
-cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute, int value) {
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute which,
+                                 int value) {
+  if (which == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
   return ::cuda_emulation::allow_dynamic(reinterpret_cast<const void*>(kernel), value);
 }
 /// Shared memory that kernels declare is ordinary memory here.
