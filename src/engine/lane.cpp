@@ -172,9 +172,10 @@ void Lane::add(WorkPtr work, WorkList& left_over) {
     return give_up(std::move(work), why_too_large(need, bound_));
   }
   // A file in pinned memory is counted above, so that where it lies decides nothing.
+  const bool copies_file = item.pinned && item.coefficients == nullptr;
   const std::uint64_t pinned =
       need.pinned_bytes -
-      std::min<std::uint64_t>(item.pinned ? work->bytes.size() : 0, need.pinned_bytes);
+      (copies_file ? std::min<std::uint64_t>(work->bytes.size(), need.pinned_bytes) : 0);
   if (!items_.empty() &&
       (batch_need_.device_bytes + need.device_bytes > bound_.device_bytes ||
        batch_need_.pinned_bytes + pinned > std::min(bound_.pinned_bytes, kMaxBatchPinned))) {
