@@ -34,8 +34,8 @@ inline constexpr std::size_t kGroupsOfBatch = 8;
 inline constexpr std::size_t kMinGroup = 16;
 inline constexpr std::size_t kMaxGroup = 64;
 /// Bounds on a group's files, which are copied to pinned memory; one file may take more. Between
-/// them a group has as many as let a batch of large files keep all lanes at work. The upper one also
-/// keeps what lies on the device from growing with a batch: 64 images of 1920×1080 take 0.5 GB.
+/// them a group has as many as let a batch of large files keep all lanes at work. The upper one
+/// bounds what lies on the device, too: 43 images of 1920×1080 take some 500 MB there.
 inline constexpr std::uint64_t kMinGroupBytes = 8ull << 20;
 inline constexpr std::uint64_t kMaxGroupBytes = 16ull << 20;
 /// Bound on what the images of a group take of device memory at once; one image may take more.
