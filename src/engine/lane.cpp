@@ -14,12 +14,6 @@ namespace {
 /// itself; as graphs 8 made 42,900 and 16 36,200.
 constexpr std::size_t kMinShare = 8;
 
-/// Pinned memory that a batch of several images may take. Lanes pin what the largest batch so far
-/// took, 0.05 to 0.6 ms a megabyte, under a lock of the driver's that holds up all other lanes: on
-/// a mix of files, where host threads send coefficients, 24 lanes pinned 10 GB in their first
-/// seconds and did little else.
-constexpr std::uint64_t kMaxBatchPinned = 96u << 20;
-
 codec::BatchItem item_of(const Work& work) {
   return {&work.request.file,
           &work.request.plan,
@@ -176,9 +170,8 @@ void Lane::add(WorkPtr work, WorkList& left_over) {
   const std::uint64_t pinned =
       need.pinned_bytes -
       (copies_file ? std::min<std::uint64_t>(work->bytes.size(), need.pinned_bytes) : 0);
-  if (!items_.empty() &&
-      (batch_need_.device_bytes + need.device_bytes > bound_.device_bytes ||
-       batch_need_.pinned_bytes + pinned > std::min(bound_.pinned_bytes, kMaxBatchPinned))) {
+  if (!items_.empty() && (batch_need_.device_bytes + need.device_bytes > bound_.device_bytes ||
+                          batch_need_.pinned_bytes + pinned > several_pinned_bytes_)) {
     left_over.push_back(std::move(work));
     return;
   }

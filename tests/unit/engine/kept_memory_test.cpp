@@ -85,12 +85,13 @@ TEST(EngineMemoryAttack, WhatNeedsMorePinnedMemoryThanABatchMayTakeIsForTheCpu) 
   EXPECT_EQ(script.batches, 0);
 }
 
-TEST(EngineMemoryAttack, BatchesEndWherePinnedMemoryWould) {
+/// @return the largest batch of fifty images, of which each needs so much
+std::size_t largest_batch(std::uint64_t image_pinned_bytes, std::uint64_t lane_pinned_bytes) {
   Script script;
-  script.item_pinned_bytes = 1500;
+  script.item_pinned_bytes = image_pinned_bytes;
   script.batch_time = std::chrono::milliseconds(2);
   std::vector<DeviceLanes> devices = devices_of({&script}, 1);
-  devices[0].lane_pinned_bytes = 4000;
+  devices[0].lane_pinned_bytes = lane_pinned_bytes;
   const auto engine = make(std::move(devices));
   std::atomic<int> answers{0};
   for (int i = 0; i < 50; ++i) {
@@ -100,7 +101,18 @@ TEST(EngineMemoryAttack, BatchesEndWherePinnedMemoryWould) {
   }
   engine->drain();
   EXPECT_EQ(answers, 50);
-  EXPECT_EQ(script.largest, 2u);
+  return script.largest;
+}
+
+TEST(EngineMemoryAttack, BatchesEndWherePinnedMemoryWould) {
+  EXPECT_EQ(largest_batch(1500, 4000), 2U);
+}
+
+/// What a lane pins for many images at once it keeps; one image may need more.
+TEST(EngineMemoryAttack, SeveralImagesPinLessThanOneMay) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(largest_batch(40 * kMiB, 256 * kMiB), 2U);
+  EXPECT_EQ(largest_batch(100 * kMiB, 256 * kMiB), 1U);
 }
 
 }  // namespace
