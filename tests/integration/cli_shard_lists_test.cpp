@@ -80,5 +80,39 @@ TEST_F(CliShardLists, AReportSaysWhatIsDoneFailedAndMissing) {
   EXPECT_EQ(run_program({"report", out, folder_ / "in/{a,c}.tar"}).exit_code, 0);
 }
 
+/// Of index and report, as of batch.
+TEST_F(CliShardLists, AListNamesShards) {
+  make_shard("a", 3);
+  make_shard("b", 2);
+  const std::string list = folder_ / "list";
+  write_text(list, (folder_ / "in/{a,b}.tar") + "\n");
+  const Ran index = run_program({"index", "@" + list});
+  ASSERT_EQ(index.exit_code, 0) << index.err;
+  EXPECT_THAT(index.err, HasSubstr("2 shards, 5 samples"));
+  EXPECT_TRUE(fs::exists(folder_ / "in/b.idx"));
+  ASSERT_EQ(run_program(batch("a.tar")).exit_code, 0);
+  const Ran report = run_program({"report", folder_ / "out", "@" + list, "--json"});
+  EXPECT_EQ(report.exit_code, 1) << report.err;
+  EXPECT_EQ(json::parse(report.out)["missing"], json({"b.tar"}));
+  const Ran retry = run_program({"report", folder_ / "out", "@" + list, "--retry-list"});
+  EXPECT_EQ(retry.out, (folder_ / "in/b.tar") + "\n");
+}
+
+TEST_F(CliShardLists, AListWithoutGoodNamesIsRefused) {
+  const std::string list = folder_ / "list";
+  for (const auto& [text, wanted] :
+       {std::pair{"", "found no name"}, {"../a.tar\n", ".."}, {"a.tar\na.tar\n", "named twice"}}) {
+    write_text(list, text);
+    for (const bool index : {true, false}) {
+      const Ran ran = index ? run_program({"index", "@" + list})
+                            : run_program({"report", std::string(folder_ / "in"), "@" + list});
+      EXPECT_EQ(ran.exit_code, 2) << text;
+      EXPECT_THAT(ran.err, HasSubstr(wanted));
+    }
+  }
+  EXPECT_EQ(run_program({"index", "@"}).exit_code, 2);
+  EXPECT_EQ(run_program({"index", "@" + list + "-none"}).exit_code, 3) << "no such list";
+}
+
 }  // namespace
 }  // namespace framewire::test

@@ -11,6 +11,7 @@
 #include <dataset/shard_index.hpp>
 #include <dataset/shard_open.hpp>
 #include <dataset/walked_shard.hpp>
+#include <files/name_list.hpp>
 #include <files/whole_file.hpp>
 #include <filesystem>
 #include <iterator>
@@ -53,15 +54,15 @@ std::string below(const std::string& folder, const std::string& name) {
 }
 
 // @return misuse(), or what a listing says
-Result<std::vector<dataset::NamedShard>> name_shards_of(const Arguments& arguments,
+Result<std::vector<dataset::NamedShard>> name_shards_of(const std::vector<std::string>& words,
                                                         const StoreChoice& stores) {
-  std::vector<std::string> words;
-  for (const std::string& path : arguments.paths) {
-    auto names = dataset::expand_name(path, dataset::kMaxExpandedNames - words.size());
+  std::vector<std::string> all;
+  for (const std::string& word : words) {
+    auto names = dataset::expand_name(word, dataset::kMaxExpandedNames - all.size());
     if (!names) return misuse(names.error().to_string());
-    std::ranges::move(*names, std::back_inserter(words));
+    std::ranges::move(*names, std::back_inserter(all));
   }
-  auto shards = dataset::name_all_shards(words, stores.stores.get());
+  auto shards = dataset::name_all_shards(all, stores.stores.get());
   if (!shards && shards.error().code() == StatusCode::kInvalidInput) {
     return misuse(shards.error().to_string());
   }
@@ -104,10 +105,12 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
   if (!command.wids_file.empty() && !command.wids) {
     return misuse("--wids names the file of an index that --format dali leaves out");
   }
-  if (std::ranges::any_of(arguments.paths, store::is_web_url) && command.out.empty()) {
+  const auto words = read_name_list(arguments.paths);
+  if (!words) return fail(words.error());
+  if (std::ranges::any_of(*words, store::is_web_url) && command.out.empty()) {
     return misuse("web servers can only be read; give --out with a folder or s3://BUCKET/PREFIX/");
   }
-  if (std::ranges::none_of(arguments.paths, store::is_remote_url) &&
+  if (std::ranges::none_of(*words, store::is_remote_url) &&
       !store::is_object_url(command.wids_file) && !store::is_object_url(command.out)) {
     if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
   }
@@ -116,7 +119,7 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
   if (arguments.has("jobs") && !parse_number(jobs, 1u, 1024u, command.jobs)) {
     return misuse(fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", jobs));
   }
-  auto shards = name_shards_of(arguments, command.stores);
+  auto shards = name_shards_of(*words, command.stores);
   if (!shards) return fail(shards.error());
   command.shards = std::move(*shards);
   if (auto apart = check_dali_paths(command); !apart) return fail(apart.error());

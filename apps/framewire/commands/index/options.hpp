@@ -26,7 +26,8 @@ inline constexpr OptionSpec kIndexOwn[] = {
 
 inline constexpr std::string_view kIndexDetails =
     "SHARD is a tar archive; train-{000000..000999}.tar, in quotes, names a thousand, and "
-    "'s3://BUCKET/2024/*.tar' all that a listing finds. Writes beside each shard the index that "
+    "'s3://BUCKET/2024/*.tar' all that a listing finds; @LIST reads such names from a file, one a "
+    "line. Writes beside each shard the index that "
     "DALI's readers.webdataset takes (train-000000.idx), and for "
     "all of them the index that WebDataset's wids takes, with numbers of samples and MD5. "
     "Neighbours whose names are equal up to the first dot are one sample.";

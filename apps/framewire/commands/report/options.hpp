@@ -26,7 +26,7 @@ inline constexpr std::string_view kReportDetails =
     "Reads the manifests that framewire batch has left of tar shards in DIR, a folder or "
     "s3://BUCKET/PREFIX/, and below, and says "
     "what is done, and what failed and why. With the names of the shards that went in, "
-    "'train-{000000..000999}.tar' in quotes, it says which are missing. Exit code 1 where a "
-    "picture has failed or a shard is missing.";
+    "'train-{000000..000999}.tar' in quotes or @LIST, it says which are missing. Exit code 1 where "
+    "a picture has failed or a shard is missing.";
 
 }  // namespace framewire::app

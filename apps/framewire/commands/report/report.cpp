@@ -9,6 +9,7 @@
 #include <dataset/object_names.hpp>
 #include <dataset/report.hpp>
 #include <dataset/shard_names.hpp>
+#include <files/name_list.hpp>
 #include <files/whole_file.hpp>
 #include <iterator>
 #include <map>
@@ -55,12 +56,14 @@ Result<ReportCommand> make_report_command(const Arguments& arguments) {
   command.options.outputs =
       arguments.has("outputs") ? arguments.get("outputs") : arguments.paths[0];
   command.options.stores = stores->stores;
-  const std::vector<std::string> words(arguments.paths.begin() + 1, arguments.paths.end());
+  const auto words = read_name_list({arguments.paths.begin() + 1, arguments.paths.end()});
+  if (!words) return fail(words.error());
   const auto is_url = [](const std::string& word) { return store::is_object_url(word); };
-  if (std::ranges::none_of(arguments.paths, is_url) && !is_url(command.options.outputs)) {
+  if (std::ranges::none_of(*words, is_url) && !is_url(command.options.manifests) &&
+      !is_url(command.options.outputs)) {
     if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
   }
-  const auto named = name_expected(words, *stores);
+  const auto named = name_expected(*words, *stores);
   if (!named) return fail(named.error());
   for (const dataset::NamedShard& shard : *named) {
     command.options.expected.push_back(shard.name);
