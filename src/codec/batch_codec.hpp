@@ -45,6 +45,8 @@ struct BatchOutcome {
 struct BatchMemory {
   std::uint64_t device_bytes = 0;
   std::uint64_t pinned_bytes = 0;
+  /// Of pinned_bytes those that lie in pinned memory already: files that the device copies itself.
+  std::uint64_t in_place_bytes = 0;
 };
 
 /// When a codec decodes the scans of progressive files itself: in batches of many, since the scans

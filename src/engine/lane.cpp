@@ -165,11 +165,8 @@ void Lane::add(WorkPtr work, WorkList& left_over) {
   if (need.device_bytes > bound_.device_bytes || need.pinned_bytes > bound_.pinned_bytes) {
     return give_up(std::move(work), why_too_large(need, bound_));
   }
-  // A file in pinned memory is counted above, so that where it lies decides nothing.
-  const bool copies_file = item.pinned && item.coefficients == nullptr;
-  const std::uint64_t pinned =
-      need.pinned_bytes -
-      (copies_file ? std::min<std::uint64_t>(work->bytes.size(), need.pinned_bytes) : 0);
+  // Files in pinned memory count above, so that where one lies decides nothing, and not here.
+  const std::uint64_t pinned = need.pinned_bytes - need.in_place_bytes;
   if (!items_.empty() && (batch_need_.device_bytes + need.device_bytes > bound_.device_bytes ||
                           batch_need_.pinned_bytes + pinned > several_pinned_bytes_)) {
     left_over.push_back(std::move(work));

@@ -11,17 +11,17 @@ bool GraphLauncher::launch(const Stream& stream, const std::function<void()>& en
   // Recording is for nothing where no graph can come of it.
   if (instantiated_ == 0 && !can_pay()) return earn();
   Graph graph;
-  std::size_t nodes = 0;
+  std::uint64_t shape = 0;
   {
     GraphRecording recording;
     enqueue();
-    nodes = recording.nodes();
-    graph = recording.take();
+    if (recording.nodes() != 0) graph = recording.take();
+    shape = recording.shape();
   }
-  if (graph == nullptr || nodes == 0) return failed();
-  Chain* chain = find_updated(graph, nodes);
+  if (graph == nullptr) return failed();
+  Chain* chain = find_updated(graph, shape);
   if (chain == nullptr && !can_pay()) return earn();
-  if (chain == nullptr) chain = instantiate(graph, nodes);
+  if (chain == nullptr) chain = instantiate(graph, shape);
   if (chain == nullptr || cudaGraphLaunch(chain->exec.get(), stream.get()) != cudaSuccess) {
     return failed();
   }
@@ -30,9 +30,9 @@ bool GraphLauncher::launch(const Stream& stream, const std::function<void()>& en
 }
 
 /// @return a kept chain that does what the graph does now; null where there is none
-GraphLauncher::Chain* GraphLauncher::find_updated(const Graph& graph, std::size_t nodes) {
+GraphLauncher::Chain* GraphLauncher::find_updated(const Graph& graph, std::uint64_t shape) {
   const auto chain = std::find_if(chains_.begin(), chains_.end(), [&](const Chain& other) {
-    return other.exec != nullptr && other.nodes == nodes;
+    return other.exec != nullptr && other.shape == shape;
   });
   if (chain == chains_.end()) return nullptr;
   cudaGraphExecUpdateResultInfo why{};
@@ -42,7 +42,7 @@ GraphLauncher::Chain* GraphLauncher::find_updated(const Graph& graph, std::size_
   return nullptr;
 }
 
-GraphLauncher::Chain* GraphLauncher::instantiate(const Graph& graph, std::size_t nodes) {
+GraphLauncher::Chain* GraphLauncher::instantiate(const Graph& graph, std::uint64_t shape) {
   const auto start = std::chrono::steady_clock::now();
   cudaGraphExec_t exec = nullptr;
   if (cudaGraphInstantiate(&exec, graph.get(), 0) != cudaSuccess) return nullptr;
@@ -56,7 +56,7 @@ GraphLauncher::Chain* GraphLauncher::instantiate(const Graph& graph, std::size_t
     chain = chains_.begin() + static_cast<std::ptrdiff_t>(next_);
     next_ = (next_ + 1) % kMaxChains;
   }
-  *chain = {nodes, GraphExec(exec)};
+  *chain = {shape, GraphExec(exec)};
   return &*chain;
 }
 

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <gpu/graph_recording.hpp>
 #include <gpu/stream.hpp>
@@ -47,10 +48,10 @@ class GraphLauncher {
 
  private:
   using GraphExec = std::unique_ptr<CUgraphExec_st, detail::DestroyGraphExec>;
-  /// An instantiated graph. All graphs here are chains, so two with equally many nodes differ only
-  /// in what an update can change.
+  /// An instantiated graph. All graphs here are chains, so two with nodes of the same kinds differ
+  /// only in what an update can change.
   struct Chain {
-    std::size_t nodes = 0;
+    std::uint64_t shape = 0;  ///< GraphRecording::shape()
     GraphExec exec;
   };
   /// What a launch without a graph earns: the time that it takes from other streams, as above.
@@ -63,8 +64,8 @@ class GraphLauncher {
   static constexpr int kMaxFailures = 3;
 
   [[nodiscard]] bool can_pay() const noexcept { return credit_us_ >= cost_us_; }
-  [[nodiscard]] Chain* find_updated(const Graph& graph, std::size_t nodes);
-  [[nodiscard]] Chain* instantiate(const Graph& graph, std::size_t nodes);
+  [[nodiscard]] Chain* find_updated(const Graph& graph, std::uint64_t shape);
+  [[nodiscard]] Chain* instantiate(const Graph& graph, std::uint64_t shape);
   [[nodiscard]] bool earn() noexcept;
   [[nodiscard]] bool failed() noexcept;
 

@@ -24,10 +24,11 @@ void copy_async(void* to, const void* from, std::size_t bytes, cudaMemcpyKind ki
     (void)cudaMemcpyAsync(to, from, bytes, kind, stream);
     return;
   }
-  recording->add([&](cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
-                     std::size_t count) {
-    return cudaGraphAddMemcpyNode1D(node, graph, before, count, to, from, bytes, kind);
-  });
+  recording->add(
+      GraphRecording::NodeKind::kCopy, [&](cudaGraphNode_t* node, cudaGraph_t graph,
+                                           const cudaGraphNode_t* before, std::size_t count) {
+        return cudaGraphAddMemcpyNode1D(node, graph, before, count, to, from, bytes, kind);
+      });
 }
 
 }  // namespace framewire::gpu

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -23,6 +24,8 @@ using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
 /// quarter of the lanes' time.
 class GraphRecording {
  public:
+  enum class NodeKind : std::uint8_t { kKernel, kCopy };
+
   GraphRecording() noexcept;
   ~GraphRecording();
   GraphRecording(const GraphRecording&) = delete;
@@ -34,14 +37,17 @@ class GraphRecording {
   /// Adds a node behind the last one.
   /// @param make  make(node, graph, before, before_count): cudaGraphAdd…Node() with what it needs
   template <typename Make>
-  void add(Make make) {
+  void add(NodeKind kind, Make make) {
     if (error_ != cudaSuccess) return;
     cudaGraphNode_t node = nullptr;
     error_ = make(&node, graph_.get(), &last_, nodes_ == 0 ? std::size_t{0} : std::size_t{1});
     last_ = node;
     ++nodes_;
+    shape_ = shape_ * kShapeFactor + static_cast<std::uint64_t>(kind) + 1;
   }
   [[nodiscard]] std::size_t nodes() const noexcept { return nodes_; }
+  /// Equal for graphs of the same kinds of nodes in the same order: an update can change the rest.
+  [[nodiscard]] std::uint64_t shape() const noexcept { return shape_; }
   /// @return null where a node could not be added
   [[nodiscard]] Graph take() noexcept {
     return error_ == cudaSuccess ? std::move(graph_) : Graph();
@@ -50,7 +56,10 @@ class GraphRecording {
  private:
   Graph graph_;
   cudaGraphNode_t last_ = nullptr;
+  static constexpr std::uint64_t kShapeFactor = 0x9E3779B97F4A7C15;  // odd, so that no node is lost
+
   std::size_t nodes_ = 0;
+  std::uint64_t shape_ = 0;
   cudaError_t error_ = cudaSuccess;
 };
 

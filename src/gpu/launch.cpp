@@ -4,22 +4,34 @@
 #include <gpu/launch.hpp>
 
 namespace framewire::gpu {
+namespace {
 
-bool is_first(const void* kernel, KernelSetting setting) noexcept {
-  struct Use {
-    const void* kernel;
-    int device;
-    KernelSetting setting;
-    bool operator==(const Use&) const = default;
-  };
-  thread_local std::array<Use, 256> uses{};
-  thread_local std::size_t count = 0;
-  Use use{kernel, 0, setting};
-  if (cudaGetDevice(&use.device) != cudaSuccess) return true;
-  const auto end = uses.begin() + static_cast<std::ptrdiff_t>(count);
-  if (std::find(uses.begin(), end, use) != end) return false;
-  if (count < uses.size()) uses[count++] = use;
-  return true;
+struct Set {
+  const void* kernel = nullptr;
+  int device = 0;
+  KernelSetting setting = KernelSetting::kCarveout;
+  bool operator==(const Set&) const = default;
+};
+struct Remembered {
+  std::array<Set, 256> all{};
+  std::size_t count = 0;
+};
+thread_local Remembered remembered;
+
+}  // namespace
+
+bool is_set(const void* kernel, KernelSetting setting) noexcept {
+  Set wanted{kernel, 0, setting};
+  if (cudaGetDevice(&wanted.device) != cudaSuccess) return false;
+  const auto end = remembered.all.begin() + static_cast<std::ptrdiff_t>(remembered.count);
+  return std::find(remembered.all.begin(), end, wanted) != end;
+}
+
+void remember(const void* kernel, KernelSetting setting) noexcept {
+  Set made{kernel, 0, setting};
+  if (remembered.count == remembered.all.size()) return;
+  if (cudaGetDevice(&made.device) != cudaSuccess) return;
+  remembered.all[remembered.count++] = made;
 }
 
 }  // namespace framewire::gpu

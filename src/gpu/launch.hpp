@@ -37,10 +37,10 @@ cudaError_t add_kernel_node(cudaGraphNode_t* node, cudaGraph_t graph, const cuda
 
 /// What is set for a kernel of a device once, since each setting takes the driver's lock.
 enum class KernelSetting : std::uint8_t { kCarveout, kShared };
-/// @return whether the calling thread asks for this on its current device for the first time, or
-/// has
-///         asked for too much else to remember it
-[[nodiscard]] bool is_first(const void* kernel, KernelSetting setting) noexcept;
+/// Whether the calling thread has remembered this for its current device.
+[[nodiscard]] bool is_set(const void* kernel, KernelSetting setting) noexcept;
+/// Once it has been set. What there is no room for is forgotten, and set again.
+void remember(const void* kernel, KernelSetting setting) noexcept;
 
 /// Part of a multiprocessor's first-level cache that is shared memory while a kernel runs, in
 /// percent; the same for all. A kernel that wants another part cannot begin on a multiprocessor
@@ -57,10 +57,13 @@ enum class KernelSetting : std::uint8_t { kCarveout, kShared };
 inline constexpr int kSharedCarveout = 75;
 template <typename... Parameters>
 void set_carveout(void (*kernel)(Parameters...)) noexcept {
-  if (!is_first(reinterpret_cast<const void*>(kernel), KernelSetting::kCarveout)) return;
+  const auto* const key = reinterpret_cast<const void*>(kernel);
+  if (is_set(key, KernelSetting::kCarveout)) return;
   // A hint: a device that has no such choice goes on as it is.
   if (cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                           kSharedCarveout) != cudaSuccess) {
+                           kSharedCarveout) == cudaSuccess) {
+    remember(key, KernelSetting::kCarveout);
+  } else {
     (void)cudaGetLastError();
   }
 }
@@ -83,11 +86,12 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::s
   config.attrs = &dependent;
   config.numAttrs = DependentLaunches::active() ? 1 : 0;
   if (GraphRecording* const recording = GraphRecording::active(); recording != nullptr) {
-    recording->add([&](cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
+    recording->add(GraphRecording::NodeKind::kKernel,
+                   [&](cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* before,
                        std::size_t before_count) {
-      return add_kernel_node(node, graph, before, before_count, config, kernel,
-                             std::forward<Arguments>(arguments)...);
-    });
+                     return add_kernel_node(node, graph, before, before_count, config, kernel,
+                                            std::forward<Arguments>(arguments)...);
+                   });
     return;
   }
   (void)cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
@@ -106,9 +110,15 @@ void load(void (*kernel)(Parameters...)) {
 /// launch it too.
 template <typename... Parameters>
 void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
-  if (!is_first(reinterpret_cast<const void*>(kernel), KernelSetting::kShared)) return;
-  constexpr auto kMaxSharedBytes = cudaFuncAttributeMaxDynamicSharedMemorySize;
-  if (cudaFuncSetAttribute(kernel, kMaxSharedBytes, static_cast<int>(bytes)) == cudaSuccess) return;
+  const auto* const key = reinterpret_cast<const void*>(kernel);
+  if (is_set(key, KernelSetting::kShared)) return;
+  const auto allow = [kernel, key](int wanted) {
+    constexpr auto kMaxSharedBytes = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    const bool good = cudaFuncSetAttribute(kernel, kMaxSharedBytes, wanted) == cudaSuccess;
+    if (good) remember(key, KernelSetting::kShared);
+    return good;
+  };
+  if (allow(static_cast<int>(bytes))) return;
   (void)cudaGetLastError();
   int device = 0;
   int all = 0;
@@ -116,7 +126,7 @@ void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
   (void)cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   cudaFuncAttributes own{};
   (void)cudaFuncGetAttributes(&own, kernel);
-  (void)cudaFuncSetAttribute(kernel, kMaxSharedBytes, all - static_cast<int>(own.sharedSizeBytes));
+  (void)allow(all - static_cast<int>(own.sharedSizeBytes));
 }
 
 #if defined(__CUDACC__)

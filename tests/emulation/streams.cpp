@@ -52,9 +52,11 @@ int current_device() {
 
 struct CUgraph_st {
   std::vector<std::function<void()>> nodes;
+  std::vector<bool> is_copy;  ///< of each
 };
 struct CUgraphExec_st {
   std::vector<std::function<void()>> nodes;
+  std::vector<bool> is_copy;
 };
 struct CUstream_st {
   int device = current_device();
@@ -110,6 +112,7 @@ cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
   };
   const Adding adding(graph);
   const cudaError_t error = enqueue_it();
+  graph->is_copy.resize(graph->nodes.size(), false);  // of a kernel; copies say so
   *node = reinterpret_cast<cudaGraphNode_t>(graph->nodes.size());
   return error;
 }
@@ -244,18 +247,20 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
                                      const cudaGraphNode_t* before, std::size_t before_count,
                                      void* to, const void* from, std::size_t bytes,
                                      cudaMemcpyKind kind) {
-  return cuda_emulation::add_node(node, graph, before, before_count,
-                                  [&] { return cudaMemcpyAsync(to, from, bytes, kind); });
+  const cudaError_t error = cuda_emulation::add_node(
+      node, graph, before, before_count, [&] { return cudaMemcpyAsync(to, from, bytes, kind); });
+  if (error == cudaSuccess && !graph->is_copy.empty()) graph->is_copy.back() = true;
+  return error;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new CUgraphExec_st{graph->nodes};
+  *exec = new CUgraphExec_st{graph->nodes, graph->is_copy};
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo*) {
-  if (exec->nodes.size() != graph->nodes.size()) return note(cudaErrorGraphExecUpdateFailure);
+  if (exec->is_copy != graph->is_copy) return note(cudaErrorGraphExecUpdateFailure);
   exec->nodes = graph->nodes;
   return cudaSuccess;
 }

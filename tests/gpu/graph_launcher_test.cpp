@@ -91,6 +91,28 @@ TEST_F(GraphLaunches, WaitForWhatIsInFrontOfThem) {
   expect_filled(4);
 }
 
+/// An update cannot make a copy of a kernel, so graphs of each are kept.
+TEST_F(GraphLaunches, OfOtherKindsOfNodesAreKeptApart) {
+  constexpr std::size_t kPiece = kGraphBytes / 4;
+  for (int round = 0; round < 4; ++round) {
+    for (const bool kernel : {true, false}) {
+      ASSERT_TRUE(launcher_.launch(*stream_, [&] {
+        for (std::size_t i = 0; i < 4; ++i) {
+          std::uint8_t* const to = memory_.data() + i * kPiece;
+          const std::uint8_t* const from = numbers_.data() + i * kGraphBytes;
+          if (kernel) {
+            gpu::upload(to, from, kPiece, stream_->get());
+          } else {
+            gpu::copy_async(to, from, kPiece, cudaMemcpyHostToDevice, stream_->get());
+          }
+        }
+      }));
+      expect_filled(4);
+    }
+  }
+  EXPECT_EQ(launcher_.instantiated(), 2U);
+}
+
 /// Memory that runs out while work is recorded leaves a thread that enqueues again.
 TEST_F(GraphLaunches, RecordNoLongerWhereWorkThrows) {
   EXPECT_THROW((void)launcher_.launch(*stream_,

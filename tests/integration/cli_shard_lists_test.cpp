@@ -9,6 +9,7 @@ namespace {
 using dataset::test::Archive;
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// What the commands say of shards that are there.
 class CliShardLists : public CliShards {};
@@ -101,17 +102,22 @@ TEST_F(CliShardLists, AListNamesShards) {
 TEST_F(CliShardLists, AListWithoutGoodNamesIsRefused) {
   const std::string list = folder_ / "list";
   for (const auto& [text, wanted] :
-       {std::pair{"", "found no name"}, {"../a.tar\n", ".."}, {"a.tar\na.tar\n", "named twice"}}) {
+       {std::pair{"", "found no name"},
+        {"../a.tar\n", "leads out of the current folder"},
+        {"a.tar\na.tar\n", "like an earlier entry"},
+        {"http://h/a.tar?s=secret\nhttp://h/a.tar?s=secret\n", "http://h/a.tar is named twice"}}) {
     write_text(list, text);
     for (const bool index : {true, false}) {
       const Ran ran = index ? run_program({"index", "@" + list})
                             : run_program({"report", std::string(folder_ / "in"), "@" + list});
       EXPECT_EQ(ran.exit_code, 2) << text;
       EXPECT_THAT(ran.err, HasSubstr(wanted));
+      EXPECT_THAT(ran.err, Not(HasSubstr("secret")));
     }
   }
   EXPECT_EQ(run_program({"index", "@"}).exit_code, 2);
   EXPECT_EQ(run_program({"index", "@" + list + "-none"}).exit_code, 3) << "no such list";
+  EXPECT_EQ(run_program({"index", "@" + (folder_ / "in")}).exit_code, 3) << "a folder";
 }
 
 }  // namespace

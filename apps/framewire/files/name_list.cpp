@@ -20,10 +20,14 @@ Result<std::vector<std::string>> read_name_list(std::vector<std::string> words) 
     const auto input = (*source)->next();
     if (!input) return fail(input.error());
     if (!*input) break;
-    if ((*input)->error) {
+    if (const auto& error = (*input)->error) {
+      if (error->code() == StatusCode::kIoError) return fail(*error);
       // Its own message has all of the name, and a query may be a signature.
-      return misuse(fmt::format("{}: {} is named twice, or has '..' in its path", shown,
-                                store::without_query((*input)->label)));
+      if (store::is_web_url((*input)->label)) {
+        return misuse(fmt::format("{}: {} is named twice, or has '..' in its path", shown,
+                                  store::without_query((*input)->label)));
+      }
+      return misuse(error->to_string());
     }
     if (names.size() == dataset::kMaxExpandedNames) {
       return misuse(

@@ -39,6 +39,8 @@ class BatchPlan {
   /// The same for pinned memory: what is uploaded, files that lie in pinned memory already
   /// included, and what comes back.
   [[nodiscard]] std::uint64_t pinned_bytes_alone() const;
+  /// Of these, the files that lie in pinned memory already.
+  [[nodiscard]] std::uint64_t in_place_bytes() const { return arena_.bytes(gpu::Part::kFetched); }
   /// Pinned memory for the records of the batch's streams, in front of the streams themselves.
   [[nodiscard]] std::uint64_t records_bytes() const;
 

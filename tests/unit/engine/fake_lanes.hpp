@@ -35,6 +35,7 @@ struct Script {
   std::atomic<bool> refuse{false};           ///< check() takes nothing
   std::atomic<std::uint64_t> item_bytes{1};  ///< device memory of each item
   std::atomic<std::uint64_t> item_pinned_bytes{1};
+  std::atomic<std::uint64_t> item_in_place_bytes{0};  ///< of these
   std::chrono::microseconds batch_time{0};
   std::atomic<bool> held{false};              ///< batches that have begun do not end: see release()
   std::atomic<bool> held_progressive{false};  ///< the same for batches of scans to decode
@@ -75,7 +76,7 @@ class FakeBatchCodec : public codec::BatchCodec {
     return {script_.progressive_images, script_.progressive_images, UINT64_MAX};
   }
   [[nodiscard]] codec::BatchMemory need(const BatchItem&, std::size_t) override {
-    return {script_.item_bytes, script_.item_pinned_bytes};
+    return {script_.item_bytes, script_.item_pinned_bytes, script_.item_in_place_bytes};
   }
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {
     const int number = script_.batches++;

@@ -86,9 +86,12 @@ TEST(EngineMemoryAttack, WhatNeedsMorePinnedMemoryThanABatchMayTakeIsForTheCpu) 
 }
 
 /// @return the largest batch of fifty images, of which each needs so much
-std::size_t largest_batch(std::uint64_t image_pinned_bytes, std::uint64_t lane_pinned_bytes) {
+/// @param in_place_bytes  of these, in pinned memory already
+std::size_t largest_batch(std::uint64_t image_pinned_bytes, std::uint64_t lane_pinned_bytes,
+                          std::uint64_t in_place_bytes = 0) {
   Script script;
   script.item_pinned_bytes = image_pinned_bytes;
+  script.item_in_place_bytes = in_place_bytes;
   script.batch_time = std::chrono::milliseconds(2);
   std::vector<DeviceLanes> devices = devices_of({&script}, 1);
   devices[0].lane_pinned_bytes = lane_pinned_bytes;
@@ -113,6 +116,8 @@ TEST(EngineMemoryAttack, SeveralImagesPinLessThanOneMay) {
   constexpr std::uint64_t kMiB = 1 << 20;
   EXPECT_EQ(largest_batch(40 * kMiB, 256 * kMiB), 2U);
   EXPECT_EQ(largest_batch(100 * kMiB, 256 * kMiB), 1U);
+  EXPECT_GT(largest_batch(100 * kMiB, 256 * kMiB, 90 * kMiB), 2U)
+      << "most of it lies there already";
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 #include <gtest/gtest.h>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <optional>
 #include <tensor/thread_pool.hpp>
-#include <thread>
 #include <vector>
 
 namespace framewire::tensor {
@@ -46,16 +44,17 @@ TEST(ThreadPool, ItemsAreTakenInTheirOrder) {
   EXPECT_FALSE(early);
 }
 
-/// One that sleeps holds up nobody but who waits for the run.
-TEST(ThreadPool, SlowItemsAreSpread) {
-  ThreadPool pool(4);
-  std::array<std::atomic<int>, 4> by{};
-  ASSERT_TRUE(pool.run(40, [&](std::size_t thread, std::size_t) {
-    ++by[thread];
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+TEST(ThreadPool, AllThreadsTakeItems) {
+  constexpr int kThreads = 4;
+  ThreadPool pool(kThreads);
+  std::atomic<int> inside{0};
+  ASSERT_TRUE(pool.run(kThreads, [&](std::size_t, std::size_t) {
+    // Nobody leaves before all have come.
+    ++inside;
+    inside.notify_all();
+    for (int seen = inside; seen != kThreads; seen = inside) inside.wait(seen);
   }));
-  EXPECT_EQ(by[0] + by[1] + by[2] + by[3], 40);
-  for (const auto& count : by) EXPECT_GT(count, 0);
+  EXPECT_EQ(inside, kThreads);
 }
 
 TEST(ThreadPool, ThreadsEndWithoutARun) {
