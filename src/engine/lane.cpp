@@ -165,7 +165,8 @@ void Lane::add(WorkPtr work, WorkList& left_over) {
   if (need.device_bytes > bound_.device_bytes || need.pinned_bytes > bound_.pinned_bytes) {
     return give_up(std::move(work), why_too_large(need, bound_));
   }
-  // Files in pinned memory count above, so that where one lies decides nothing, and not here.
+  // The lane pins nothing for a file that lies in pinned memory. Above such a file counts, so that
+  // its place decides nothing about the image.
   const std::uint64_t pinned = need.pinned_bytes - need.in_place_bytes;
   if (!items_.empty() && (batch_need_.device_bytes + need.device_bytes > bound_.device_bytes ||
                           batch_need_.pinned_bytes + pinned > several_pinned_bytes_)) {

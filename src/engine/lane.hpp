@@ -50,7 +50,7 @@ class Lane {
   /// megabyte, under a lock of the driver's that holds up all other lanes: on a mix of files, where
   /// host threads send coefficients, 24 lanes pinned 10 GB in their first seconds and did little
   /// else.
-  static constexpr std::uint64_t kMaxSeveralPinned = 96u << 20;
+  static constexpr std::uint64_t kMaxSeveralPinnedBytes = 96u << 20;
 
   Lane(const LaneSurroundings& surroundings, codec::BatchCodec& codec)
       : options_(surroundings.options),
@@ -62,7 +62,7 @@ class Lane {
                surroundings.device.lanes.lane_pinned_bytes},
         several_pinned_bytes_(surroundings.kind == LaneKind::kProgressive
                                   ? bound_.pinned_bytes
-                                  : std::min(bound_.pinned_bytes, kMaxSeveralPinned)),
+                                  : std::min(bound_.pinned_bytes, kMaxSeveralPinnedBytes)),
         codec_(codec) {}
 
   /// Works until the device queue is closed and empty, or the device is lost.

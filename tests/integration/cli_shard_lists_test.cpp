@@ -116,6 +116,9 @@ TEST_F(CliShardLists, AListWithoutGoodNamesIsRefused) {
     }
   }
   EXPECT_EQ(run_program({"index", "@"}).exit_code, 2);
+  const Ran beside = run_program({"report", std::string(folder_ / "in"), "@" + list, "a.tar"});
+  EXPECT_EQ(beside.exit_code, 2) << "else the list would be a missing shard";
+  EXPECT_THAT(beside.err, HasSubstr("@LIST alone"));
   EXPECT_EQ(run_program({"index", "@" + list + "-none"}).exit_code, 3) << "no such list";
   EXPECT_EQ(run_program({"index", "@" + (folder_ / "in")}).exit_code, 3) << "a folder";
 }

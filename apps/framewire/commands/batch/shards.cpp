@@ -5,6 +5,7 @@
 #include <commands/batch/shards.hpp>
 #include <cstdlib>
 #include <dataset/braces.hpp>
+#include <files/name_list.hpp>
 #include <filesystem>
 #include <framewire/options.hpp>
 #include <iterator>
@@ -81,17 +82,13 @@ Result<std::vector<std::string>> names_in(const std::string& list, char separato
     const bool other =
         !store::without_query(label).ends_with(".tar") && !store::is_remote_url(label);
     if (names.empty() && other) return names;
-    if ((*input)->error && store::is_web_url(label)) {
-      // Its own message has all of the address, and a query may be a signature.
-      return misuse(fmt::format("{}: {} is named twice, or has '..' in its path", list,
-                                store::without_query(label)));
-    }
-    if ((*input)->error) return misuse((*input)->error->to_string());
+    auto name = listed_name(**input, list);
+    if (!name) return fail(name.error());
     if (names.size() == dataset::kMaxExpandedNames) {
       return misuse(fmt::format("{}: accepted: lists of up to {} shards or addresses", list,
                                 dataset::kMaxExpandedNames));
     }
-    names.push_back(label);
+    names.push_back(std::move(*name));
   }
 }
 
