@@ -18,14 +18,23 @@
 namespace framewire::codec::cuda {
 
 /// What a chain reads, in shared memory. Rings hold the elements from where the chain is.
+///
+/// Its codes lie in two tables: those of up to kNearBits by the next bits; longer ones, which are
+/// the last in the order of bits, by how far the next bits are behind the first of these. One table
+/// for all would take more than twice the memory, and with it the place of other chains.
+/// @tparam kRefines  of refinements, which have few codes; otherwise of first scans
+template <bool kRefines>
 struct ChainStore {
+  static constexpr int kNearBits = 7;
+  static constexpr std::uint32_t kNear = 1u << kNearBits;
+  static constexpr std::uint32_t kFar = kRefines ? 64 : 128;
   static constexpr std::uint32_t kWords = 64;
-  static constexpr std::uint32_t kHistories = 16;
+  static constexpr std::uint32_t kHistories = kRefines ? 16 : 1;
   /// Words from where the chain is that come however long it stays there.
   static constexpr std::uint32_t kSureWords = 33;
 
-  std::uint16_t codes[1 << kAcLookupBits];  ///< chain_code
-  std::uint32_t words[kWords + 4];  ///< of AcScanDesc::words; the first one again at the end
+  std::uint16_t codes[kNear + kFar];  ///< chain_code
+  std::uint32_t words[kWords + 4];    ///< of AcScanDesc::words; the first one again at the end
   unsigned long long histories[kHistories];
   // Progress of the chain, which the feed reads between groups of rounds, and of the feed.
   std::uint32_t bit;
@@ -33,17 +42,22 @@ struct ChainStore {
   std::uint32_t known;         ///< blocks whose history behind this scan is known
   std::uint32_t words_in;      ///< words that the feed has stored, from the scan's first one on
   std::uint32_t histories_in;  ///< histories that it has stored, likewise
+  FarCodes far;
 };
 
 /// What chains of both kinds share.
+template <bool kRefines>
 class AcChain {
  public:
-  FW_HD AcChain(const AcScanDesc& scan, std::uint32_t blocks, ChainStore& store)
+  using Store = ChainStore<kRefines>;
+
+  FW_HD AcChain(const AcScanDesc& scan, std::uint32_t blocks, Store& store)
       : scan_(scan),
         store_(store),
         codes_(store.codes),
         words_(store.words),
         blocks_(blocks),
+        far_(store.far),
         left_(blocks < scan.segment_blocks ? blocks : scan.segment_blocks),
         end_(scan.segment_ends[0] * 8),
         k_(scan.first) {}
@@ -61,7 +75,7 @@ class AcChain {
   FW_HD bool look() {
     // The first and the last word are there in part, and two more are read ahead.
     constexpr std::uint32_t kNeeded = kBits / 32 + 4;
-    static_assert(kNeeded <= ChainStore::kSureWords, "the chain would wait forever");
+    static_assert(kNeeded <= Store::kSureWords, "the chain would wait forever");
     read_window();
     return goes_on() && bit_ / 32 + kNeeded <= store_.words_in;
   }
@@ -86,10 +100,24 @@ class AcChain {
     ahead_ = takes ? ahead : ahead_;
     bit_ += takes ? count & 31 : 0;
   }
-  /// Most codes: those that the table holds.
-  FW_HD std::uint32_t short_code() const { return codes_.wide_at_top(window_, kAcLookupBits); }
-  FW_HD std::uint32_t long_code(bool refines) const {
-    return chain_code::make(walk_ac_code(scan_.table->code, window_ >> 16), refines);
+  /// Most codes: those of the first table; kNone for others.
+  FW_HD std::uint32_t near_code() const { return codes_.wide_at_top(window_, Store::kNearBits); }
+  /// Those of both tables, for the time of a lookup and a choice; kNone for others.
+  FW_HD std::uint32_t short_code() const {
+    const std::uint32_t near = window_ >> (32 - Store::kNearBits);
+    const std::uint32_t far = Store::kNear + far_.index(window_ >> 16);
+    return codes_.wide(far_.has(window_ >> 16) ? far : near);
+  }
+  /// What near_code() has not found.
+  FW_HD std::uint32_t long_code() const {
+    const std::uint32_t bits = window_ >> 16;
+    const std::uint32_t code =
+        far_.has(bits) ? codes_.wide(Store::kNear + far_.index(bits)) : chain_code::kNone;
+    return code != chain_code::kNone ? code : walk_code();
+  }
+  FW_HD std::uint32_t walk_code() const {
+    return chain_code::make(walk_ac_code<Store::kNearBits>(scan_.table->code, window_ >> 16),
+                            kRefines);
   }
   /// Passes blocks of this segment.
   FW_HD void pass(std::uint32_t count) {
@@ -100,10 +128,11 @@ class AcChain {
   }
 
   const AcScanDesc& scan_;
-  ChainStore& store_;
+  Store& store_;
   const NearArray<std::uint16_t> codes_;
   const NearArray<std::uint32_t> words_;
   const std::uint32_t blocks_;
+  const FarCodes far_;
   std::uint32_t left_;        ///< blocks of this segment
   std::uint32_t end_;         ///< bit behind this segment
   std::uint32_t bit_ = 0;     ///< the next one
@@ -122,7 +151,7 @@ class AcChain {
 #endif
   }
   FW_HD std::uint32_t read_bits(std::uint32_t bit) const {
-    const std::uint32_t at = (bit / 32) % ChainStore::kWords;
+    const std::uint32_t at = (bit / 32) % Store::kWords;
     return shift_in(words_[at], words_[at + 1], bit);
   }
   FW_HD void end_segment() {
@@ -138,7 +167,7 @@ class AcChain {
   std::uint32_t segment_ = 0;
 };
 
-class FirstAcChain : public AcChain {
+class FirstAcChain : public AcChain<false> {
  public:
   using AcChain::AcChain;
 
@@ -165,7 +194,7 @@ class FirstAcChain : public AcChain {
   FW_HD void step() {
     const bool goes = goes_on();
     std::uint32_t code = short_code();
-    if (goes & (code == chain_code::kNone)) code = long_code(false);
+    if (goes & (code == chain_code::kNone)) code = walk_code();
     const bool ends = (code & chain_code::kEnds) != 0;
     if (goes & !ends & (k_ == scan_.first)) scan_.starts[block_] = kBlockCoded | bit_;
     k_ += ends ? 0 : chain_code::zeros(code) + 1;
@@ -180,10 +209,10 @@ class FirstAcChain : public AcChain {
   }
 };
 
-class RefinementChain : public AcChain {
+class RefinementChain : public AcChain<true> {
  public:
   /// @param nth_rows  nth_bit::make_row() of 0 to 255
-  FW_HD RefinementChain(const AcScanDesc& scan, std::uint32_t blocks, ChainStore& store,
+  FW_HD RefinementChain(const AcScanDesc& scan, std::uint32_t blocks, Store& store,
                         const std::uint32_t* nth_rows)
       : AcChain(scan, blocks, store),
         nth_rows_(nth_rows),
@@ -220,18 +249,18 @@ class RefinementChain : public AcChain {
 
  private:
   /// What a plain code of the table drops with its sign and the corrections before it, at most.
-  static constexpr std::uint32_t kMaxPlainBits = kAcLookupBits + 1 + 7;
+  static constexpr std::uint32_t kMaxPlainBits = Store::kNearBits + 1 + 7;
   /// What a round takes: one code of any kind, corrections of two blocks, padding behind a segment,
   /// and plain codes.
   static constexpr std::uint32_t kMaxRoundBits =
       31 + 63 + 63 + 7 + kAcCodesPerRound * kMaxPlainBits;
-  static_assert((kAcCodesPerRound - 1) * kMaxPlainBits + kAcLookupBits <= 64,
+  static_assert((kAcCodesPerRound - 1) * kMaxPlainBits + Store::kNearBits <= 64,
                 "the window holds the codes of a round");
 
   /// Takes one code, if it is plain and its coefficient is one of the next 8; or does nothing, as
   /// where the band has no free coefficient left, or no block has begun.
   FW_HD void plain_step() {
-    const std::uint32_t code = short_code();
+    const std::uint32_t code = near_code();
     const std::uint32_t place = nth_bit::find(row_, code);
     const bool takes = place != 0;
     drop_from_window(chain_code::dropped_up_to(code, place), takes);
@@ -262,16 +291,21 @@ class RefinementChain : public AcChain {
   /// @param takes  whether to do so
   /// @return whether the code ends the block
   FW_HD bool take_code(bool takes) {
-    std::uint32_t code = short_code();
+    std::uint32_t code = near_code();
     // A code that ends the block is followed by the corrections of what is left of it.
     const std::uint32_t rest = scan_.last + 1 - k_ - static_cast<std::uint32_t>(count_bits(free_));
     // Any other code passes the coefficients up to the one that it is about.
     std::uint32_t passed = find_near(chain_code::zeros(code));
     bool ends = (code & chain_code::kEnds) != 0;
     if (takes & ((code == chain_code::kNone) | (!ends & (passed == 0)))) {
-      if (code == chain_code::kNone) code = long_code(true);
-      ends = (code & chain_code::kEnds) != 0;
-      if (!ends) passed = code == chain_code::kNone ? 0 : find_far(chain_code::zeros(code));
+      if (code == chain_code::kNone) {
+        code = long_code();
+        ends = (code & chain_code::kEnds) != 0;
+        passed = code == chain_code::kNone ? 0 : find_near(chain_code::zeros(code));
+      }
+      if (!ends && passed == 0 && code != chain_code::kNone) {
+        passed = find_far(chain_code::zeros(code));
+      }
       if (!ends && passed == 0) faults_ |= kBadCode;
     }
     const std::uint32_t dropped = chain_code::dropped_in_refinement(code);
@@ -330,7 +364,7 @@ class RefinementChain : public AcChain {
   }
   /// Reads the history that the next block needs, before anybody waits for it.
   FW_HD void read_next() {
-    next_history_ = histories_[begun_ % ChainStore::kHistories];
+    next_history_ = histories_[begun_ % Store::kHistories];
     next_free_ = (~next_history_ & band_) >> scan_.first;
     next_corrections_ = static_cast<std::uint32_t>(count_bits(next_history_ & band_));
   }
@@ -353,18 +387,20 @@ class RefinementChain : public AcChain {
 
 /// Brings words and histories to chains: each chain has `share` lanes of the warp for that, which
 /// load in one call what they store in the next, so that nobody waits for memory.
+template <bool kRefines>
 class ChainFeed {
  public:
+  using Store = ChainStore<kRefines>;
   /// Lanes of a chain at most.
   static constexpr std::uint32_t kMaxShare = 8;
-  static_assert(ChainStore::kWords - 4 * kMaxShare + 1 >= ChainStore::kSureWords);
+  static_assert(Store::kWords - 4 * kMaxShare + 1 >= Store::kSureWords);
   /// Histories that a lane brings at a time: where 16 chains share a warp, one for each round.
   static constexpr std::uint32_t kHistoriesPerLane = 2;
 
   /// @param before  the chain whose history this one needs; null where all of it is known
   /// @param part    of this lane, below `share`
-  FW_HD ChainFeed(const AcScanDesc& scan, std::uint32_t blocks, ChainStore& store,
-                  const ChainStore* before, std::uint32_t part, std::uint32_t share)
+  FW_HD ChainFeed(const AcScanDesc& scan, std::uint32_t blocks, Store& store, const Store* before,
+                  std::uint32_t part, std::uint32_t share)
       : words_(scan.words),
         histories_(scan.before),
         word_count_(scan.word_count),
@@ -377,17 +413,17 @@ class ChainFeed {
   /// Stores what load() has loaded.
   FW_HD void store() {
     if (has_words_) {
-      const std::uint32_t at = (words_in_ + 4 * part_) % ChainStore::kWords;
+      const std::uint32_t at = (words_in_ + 4 * part_) % Store::kWords;
       const std::uint32_t words[] = {loaded_words_.x, loaded_words_.y, loaded_words_.z,
                                      loaded_words_.w};
       for (std::uint32_t i = 0; i < 4; ++i) store_.words[at + i] = words[i];
-      if (at == 0) store_.words[ChainStore::kWords] = words[0];
+      if (at == 0) store_.words[Store::kWords] = words[0];
       words_in_ += 4 * share_;
     }
     for (std::uint32_t i = 0; i < kHistoriesPerLane; ++i) {
       const std::uint32_t at = kHistoriesPerLane * part_ + i;
       if (at >= new_histories_) continue;
-      store_.histories[(histories_in_ + at) % ChainStore::kHistories] = loaded_histories_[i];
+      store_.histories[(histories_in_ + at) % Store::kHistories] = loaded_histories_[i];
     }
     histories_in_ += new_histories_;
     if (part_ != 0) return;
@@ -396,7 +432,7 @@ class ChainFeed {
   }
   /// Loads what there is room for. The chain has told where it is.
   FW_HD void load() {
-    has_words_ = words_in_ + 4 * share_ <= store_.bit / 32 + ChainStore::kWords;
+    has_words_ = words_in_ + 4 * share_ <= store_.bit / 32 + Store::kWords;
     const std::uint32_t word = words_in_ + 4 * part_;
     loaded_words_ = {};
     if (has_words_ && word < word_count_) {
@@ -405,7 +441,7 @@ class ChainFeed {
     new_histories_ = 0;
     if (histories_ == nullptr) return;
     const std::uint32_t known = before_ != nullptr ? before_->known : blocks_;
-    const std::uint32_t end = smaller(known, store_.block + ChainStore::kHistories);
+    const std::uint32_t end = smaller(known, store_.block + Store::kHistories);
     if (end <= histories_in_) return;
     new_histories_ = smaller(end - histories_in_, kHistoriesPerLane * share_);
     for (std::uint32_t i = 0; i < kHistoriesPerLane; ++i) {
@@ -421,8 +457,8 @@ class ChainFeed {
   const unsigned long long* histories_;
   const std::uint32_t word_count_;
   const std::uint32_t blocks_;
-  ChainStore& store_;
-  const ChainStore* before_;
+  Store& store_;
+  const Store* before_;
   const std::uint32_t part_;
   const std::uint32_t share_;
   std::uint32_t words_in_ = 0;

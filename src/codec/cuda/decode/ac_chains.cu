@@ -45,38 +45,62 @@ __device__ std::uint32_t blocks_of(const ProgressiveView& view, const AcScanDesc
   return plane.width_blocks * plane.height_blocks;
 }
 
-/// Copies the codes of all lanes. The rings are empty.
-__device__ void fill_stores(const ProgressiveView& view, const AcLane* lanes, const AcWarp& warp,
-                            bool refines, ChainStore* stores) {
-  for (std::uint32_t i = threadIdx.x; i < warp.lane_count * kLookupEntries; i += kWarp) {
-    const std::uint32_t lane = i / kLookupEntries;
-    const AcLookup& table = *view.scans[lanes[warp.first_lane + lane].scan].table;
-    const std::uint32_t entry = table.entries[i % kLookupEntries];
-    stores[lane].codes[i % kLookupEntries] = static_cast<std::uint16_t>(
-        chain_code::make({entry >> 8, static_cast<int>(entry & 0xFF)}, refines));
+/// One element of a store's codes. @param i  index
+template <bool kRefines>
+__device__ std::uint32_t make_code(const AcLookup& table, const FarCodes& far, std::uint32_t i) {
+  using Store = ChainStore<kRefines>;
+  if (i < Store::kNear) {
+    const std::uint32_t entry = table.entries[i << (kAcLookupBits - Store::kNearBits)];
+    const auto length = static_cast<int>(entry & 0xFF);
+    if (length > Store::kNearBits) return chain_code::kNone;
+    return chain_code::make({entry >> 8, length}, kRefines);
   }
-  if (threadIdx.x >= warp.lane_count) return;
-  ChainStore& store = stores[threadIdx.x];
-  store.bit = store.block = store.known = store.words_in = store.histories_in = 0;
+  const std::uint32_t bits = far.bits_of(i - Store::kNear);
+  if (bits > 0xFFFF) return chain_code::kNone;
+  const AcCode code = walk_ac_code<Store::kNearBits>(table.code, bits);
+  if (code.length > 16 - static_cast<int>(far.shift)) return chain_code::kNone;
+  return chain_code::make(code, kRefines);
+}
+
+/// Makes the codes of all lanes. The rings are empty.
+template <bool kRefines>
+__device__ void fill_stores(const ProgressiveView& view, const AcLane* lanes, const AcWarp& warp,
+                            ChainStore<kRefines>* stores) {
+  using Store = ChainStore<kRefines>;
+  if (threadIdx.x < warp.lane_count) {
+    Store& store = stores[threadIdx.x];
+    store.bit = store.block = store.known = store.words_in = store.histories_in = 0;
+    const AcLookup& table = *view.scans[lanes[warp.first_lane + threadIdx.x].scan].table;
+    store.far = FarCodes(table.code, Store::kNearBits, Store::kFar);
+  }
+  __syncwarp();
+  constexpr std::uint32_t kCodes = Store::kNear + Store::kFar;
+  for (std::uint32_t i = threadIdx.x; i < warp.lane_count * kCodes; i += kWarp) {
+    const std::uint32_t lane = i / kCodes;
+    const AcLookup& table = *view.scans[lanes[warp.first_lane + lane].scan].table;
+    stores[lane].codes[i % kCodes] =
+        static_cast<std::uint16_t>(make_code<kRefines>(table, stores[lane].far, i % kCodes));
+  }
 }
 
 /// @param follow  makes the chain of a scan: (scan, blocks, store)
-template <typename Follow>
+template <bool kRefines, typename Follow>
 __device__ void follow_chains(const ProgressiveView& view, const AcLane* lanes, const AcWarp& warp,
-                              ChainStore* stores, const Follow& follow) {
+                              ChainStore<kRefines>* stores, const Follow& follow) {
+  using Feed = ChainFeed<kRefines>;
   // Lanes without a scan stand beside the first one's, and only help to feed.
   const bool has_scan = threadIdx.x < warp.lane_count;
   const std::uint32_t own = has_scan ? threadIdx.x : 0;
   const AcScanDesc scan = view.scans[lanes[warp.first_lane + own].scan];
   const std::uint32_t image = view.planes[scan.plane].image;
   const bool decodes = has_scan && !given_up(view, image);
-  const std::uint32_t share = min(ChainFeed::kMaxShare, kWarp / warp.lane_count);
+  const std::uint32_t share = min(Feed::kMaxShare, kWarp / warp.lane_count);
   const bool feeds = threadIdx.x / share < warp.lane_count;
   const std::uint32_t fed = feeds ? threadIdx.x / share : 0;
   const AcLane fed_lane = lanes[warp.first_lane + fed];
   const AcScanDesc& fed_scan = view.scans[fed_lane.scan];
-  ChainFeed feed(fed_scan, blocks_of(view, fed_scan), stores[fed],
-                 fed_lane.follows != 0 ? &stores[fed - 1] : nullptr, threadIdx.x % share, share);
+  Feed feed(fed_scan, blocks_of(view, fed_scan), stores[fed],
+            fed_lane.follows != 0 ? &stores[fed - 1] : nullptr, threadIdx.x % share, share);
   auto chain = follow(scan, blocks_of(view, scan), stores[own]);
   // No chain may wait for one that nobody follows.
   if (has_scan && !decodes) stores[own].known = blocks_of(view, scan);
@@ -101,21 +125,21 @@ template <bool kRefines>
 __global__ void __launch_bounds__(kWarp, 1)
     ac_chains_kernel(ProgressiveView view, const AcLane* lanes, const AcWarp* warps) {
   gpu::grid_dependency_sync();
-  auto* const stores = gpu::dynamic_shared<ChainStore>();
+  auto* const stores = gpu::dynamic_shared<ChainStore<kRefines>>();
   const AcWarp warp = warps[blockIdx.x];
-  fill_stores(view, lanes, warp, kRefines, stores);
+  fill_stores(view, lanes, warp, stores);
   if constexpr (kRefines) {
     __shared__ std::uint32_t nth_rows[256];
     for (std::uint32_t i = threadIdx.x; i < 256; i += kWarp) nth_rows[i] = nth_bit::make_row(i);
     __syncwarp();
     follow_chains(view, lanes, warp, stores,
-                  [&](const AcScanDesc& scan, std::uint32_t blocks, ChainStore& store) {
+                  [&](const AcScanDesc& scan, std::uint32_t blocks, ChainStore<true>& store) {
                     return RefinementChain(scan, blocks, store, nth_rows);
                   });
   } else {
     __syncwarp();
     follow_chains(view, lanes, warp, stores,
-                  [](const AcScanDesc& scan, std::uint32_t blocks, ChainStore& store) {
+                  [](const AcScanDesc& scan, std::uint32_t blocks, ChainStore<false>& store) {
                     return FirstAcChain(scan, blocks, store);
                   });
   }
@@ -175,8 +199,8 @@ void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const Ac
                       cudaStream_t stream) {
   if (warp_count == 0) return;
   const auto kernel = refines ? ac_chains_kernel<true> : ac_chains_kernel<false>;
-  gpu::launch(kernel, warp_count, kWarp, max_lanes * sizeof(ChainStore), stream, view, lanes,
-              warps);
+  const std::size_t bytes = refines ? sizeof(ChainStore<true>) : sizeof(ChainStore<false>);
+  gpu::launch(kernel, warp_count, kWarp, max_lanes * bytes, stream, view, lanes, warps);
 }
 
 void launch_ac_blocks(const ProgressiveView& view, const AcPlaneScans* planes, const Tile* tiles,

@@ -48,18 +48,19 @@ struct AcCode {
   FW_HD bool ends_blocks() const { return size() == 0 && zeros() != 15; }
 };
 
-/// A code that is longer than the lookup table's index; none where a shorter one begins the bits,
-/// which a table may have refused.
+/// A code that is longer than a lookup table's index of `kIndexBits`; none where a shorter one
+/// begins the bits, which a table may have refused.
+template <int kIndexBits = kAcLookupBits>
 FW_HD inline AcCode walk_ac_code(const CanonicalCode& code, std::uint32_t window16) {
   // Limits never fall from one length to the next. All are read at once, none waits for another.
-  int length = kAcLookupBits + 1;
+  int length = kIndexBits + 1;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-  for (int shorter = kAcLookupBits + 1; shorter <= 16; ++shorter) {
+  for (int shorter = kIndexBits + 1; shorter <= 16; ++shorter) {
     length += window16 >= code.limit[shorter] ? 1 : 0;
   }
-  if ((window16 < code.limit[kAcLookupBits]) | (length > 16)) return {};
+  if ((window16 < code.limit[kIndexBits]) | (length > 16)) return {};
   const std::int32_t at =
       static_cast<std::int32_t>(window16 >> (16 - length)) + code.offset[length];
   return {code.values[at & 0xFF], length};

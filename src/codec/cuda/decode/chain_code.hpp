@@ -80,4 +80,24 @@ FW_HD inline std::uint32_t run(std::uint32_t code, std::uint32_t dropped, std::u
 
 }  // namespace chain_code
 
+/// Where codes lie that are longer than the index of a table.
+struct FarCodes {
+  std::uint32_t begin = 0;  ///< the first 16 bits that begin such a code
+  std::uint32_t shift = 0;  ///< bits that an index leaves out; codes that need them are in no table
+
+  FarCodes() = default;
+  /// @param longer  those beyond this length
+  /// @param count   elements of their table
+  FW_HD FarCodes(const CanonicalCode& code, int longer, std::uint32_t count)
+      : begin(code.limit[longer]) {
+    const std::uint32_t all = 0x10000 - begin;
+    while (all > count << shift) ++shift;
+  }
+  FW_HD bool has(std::uint32_t bits16) const { return bits16 >= begin; }
+  /// Below the table's `count`, if has().
+  FW_HD std::uint32_t index(std::uint32_t bits16) const { return (bits16 - begin) >> shift; }
+  /// Bits for which index() is `index`.
+  FW_HD std::uint32_t bits_of(std::uint32_t index) const { return begin + (index << shift); }
+};
+
 }  // namespace framewire::codec::cuda
