@@ -260,7 +260,7 @@ TEST_F(Progressive, LoadDoesNotShowInAnEnginesAnswers) {
   wish.limits.deadline_ms = 600'000;  // an emulated device takes its time
   std::vector<Resized> alone;
   for (const Bytes& file : files) alone.push_back(value_of(engine.resize(file, wish)));
-  ASSERT_EQ(stage_us(engine, "refine ac"), 0);
+  ASSERT_EQ(stage_us(engine, "ac"), 0);
   constexpr std::size_t kRequests = 480;
   std::vector<std::promise<Result<Resized>>> answers(kRequests);
   std::vector<EngineRequest> requests;
@@ -278,7 +278,7 @@ TEST_F(Progressive, LoadDoesNotShowInAnEnginesAnswers) {
     EXPECT_EQ(made.report.codec, expected.report.codec);
     EXPECT_EQ(made.report.warnings.size(), expected.report.warnings.size());
   }
-  EXPECT_GT(stage_us(engine, "refine ac"), 0);
+  EXPECT_GT(stage_us(engine, "ac"), 0);
   EXPECT_EQ(engine.stats().fallbacks, 0u);
 }
 

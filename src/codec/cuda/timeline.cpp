@@ -5,11 +5,9 @@ namespace framewire::codec::cuda {
 
 std::string_view to_string(Stage stage) noexcept {
   constexpr std::array<std::string_view, kStageCount> kNames{
-      "copy in",      "unstuff", "synchronise",    "offsets",
-      "write",        "dc",      "first ac",       "refine ac",
-      "assemble",     "inverse", "filter weights", "resample",
-      "post process", "forward", "encode",         "search",
-      "pack"};
+      "copy in",  "unstuff", "synchronise",    "offsets",  "write",        "dc",      "ac",
+      "assemble", "inverse", "filter weights", "resample", "post process", "forward", "encode",
+      "search",   "pack"};
   return kNames[static_cast<std::size_t>(stage)];
 }
 

@@ -19,8 +19,7 @@ enum class Stage : std::uint8_t {
   kOffsets,
   kWrite,
   kDc,
-  kFirstAc,   ///< first AC scans of progressive files
-  kRefineAc,  ///< refinements of AC, of progressive files
+  kAc,        ///< AC scans of progressive files
   kAssemble,  ///< of progressive files: DC refinements, and levels as other files have them
   kInverse,
   kFilterWeights,

@@ -90,9 +90,16 @@ inline constexpr int kFullResident = 6;
 inline constexpr int kAcTableThreads = 128;
 /// Codes that a chain takes in a round; in a refinement, plain ones behind one of any kind.
 inline constexpr int kAcCodesPerRound = 4;
+/// Times that a round takes as many plain ones again at most, and of how many lanes one must have
+/// some for that. Measured: decode/ac_chains.cu.
+inline constexpr int kAcMorePasses = 2;
+inline constexpr int kAcPassShare = 2;
 /// Rounds between two visits of a chain's feed. The two lanes that feed a chain where 16 share a
-/// warp bring 8 words in a visit, for 16 to 20 codes.
+/// warp bring 8 words in a visit.
 inline constexpr int kAcRoundsPerFeed = 4;
+/// Groups of rounds between two times that a first scan's chain tells how far it is, which takes as
+/// long as memory takes to answer.
+inline constexpr std::uint32_t kAcGroupsPerPublication = 4;
 /// dct_blocks of a component that one thread block decodes behind the chains, one thread each.
 inline constexpr std::uint32_t kAcBlocksPerTile = 256;
 /// Levels, and threads, of a thread block that turns levels into two's complement.

@@ -11,39 +11,13 @@
 #include <base/host_device.hpp>
 #include <codec/cuda/decode/ac_scan.hpp>
 #include <codec/cuda/decode/chain_code.hpp>
+#include <codec/cuda/decode/chain_store.hpp>
 #include <codec/cuda/decode/near_array.hpp>
+#include <codec/cuda/decode/progress.hpp>
 #include <codec/cuda/status_bits.hpp>
 #include <cstdint>
 
 namespace framewire::codec::cuda {
-
-/// What a chain reads, in shared memory. Rings hold the elements from where the chain is.
-///
-/// Its codes lie in two tables: those of up to kNearBits by the next bits; longer ones, which are
-/// the last in the order of bits, by how far the next bits are behind the first of these. One table
-/// for all would take more than twice the memory, and with it the place of other chains.
-/// @tparam kRefines  of refinements, which have few codes; otherwise of first scans
-template <bool kRefines>
-struct ChainStore {
-  static constexpr int kNearBits = 7;
-  static constexpr std::uint32_t kNear = 1u << kNearBits;
-  static constexpr std::uint32_t kFar = kRefines ? 64 : 128;
-  static constexpr std::uint32_t kWords = 64;
-  static constexpr std::uint32_t kHistories = kRefines ? 16 : 1;
-  /// Words from where the chain is that come however long it stays there.
-  static constexpr std::uint32_t kSureWords = 33;
-
-  std::uint16_t codes[kNear + kFar];  ///< chain_code
-  std::uint32_t words[kWords + 4];    ///< of AcScanDesc::words; the first one again at the end
-  unsigned long long histories[kHistories];
-  // Progress of the chain, which the feed reads between groups of rounds, and of the feed.
-  std::uint32_t bit;
-  std::uint32_t block;
-  std::uint32_t known;         ///< blocks whose history behind this scan is known
-  std::uint32_t words_in;      ///< words that the feed has stored, from the scan's first one on
-  std::uint32_t histories_in;  ///< histories that it has stored, likewise
-  FarCodes far;
-};
 
 /// What chains of both kinds share.
 template <bool kRefines>
@@ -188,6 +162,10 @@ class FirstAcChain : public AcChain<false> {
     store_.bit = bit_;
     store_.block = block_;
   }
+  /// Tells those that refine how far they may go. Nobody may wait for a chain that has ended.
+  FW_HD void publish() const {
+    if (scan_.passed != nullptr) store_release(scan_.passed, faults_ != 0 ? blocks_ : block_);
+  }
 
  private:
   /// Takes one code. Behind the last block it only drops bits, as far as a group goes.
@@ -198,6 +176,7 @@ class FirstAcChain : public AcChain<false> {
     const bool ends = (code & chain_code::kEnds) != 0;
     if (goes & !ends & (k_ == scan_.first)) scan_.starts[block_] = kBlockCoded | bit_;
     k_ += ends ? 0 : chain_code::zeros(code) + 1;
+    found_ |= static_cast<std::uint64_t>(chain_code::finds(code) ? 1 : 0) << ((k_ - 1) & 63);
     const std::uint32_t dropped = chain_code::dropped(code);
     const std::uint32_t run = ends ? chain_code::run(code, dropped, window_) : 1;
     const bool is_bad = (code == chain_code::kNone) | (k_ > scan_.last + 1) | (run > left_);
@@ -205,8 +184,12 @@ class FirstAcChain : public AcChain<false> {
     drop(dropped);
     const bool passes = goes & (ends | (k_ > scan_.last)) & (faults_ == 0);
     k_ = passes ? scan_.first : k_;
+    if (passes & (found_ != 0) & (scan_.after != nullptr)) add_bits(scan_.after + block_, found_);
+    found_ = passes ? 0 : found_;
     pass(passes ? run : 0);
   }
+
+  std::uint64_t found_ = 0;  ///< coefficients of this block that are not zero
 };
 
 class RefinementChain : public AcChain<true> {
@@ -227,18 +210,36 @@ class RefinementChain : public AcChain<true> {
   FW_HD bool begin_group() {
     histories_in_ = store_.histories_in;
     read_next();
-    return look<kAcRoundsPerFeed * kMaxRoundBits>();
+    const bool waits = (begun_ == block_) & (begun_ == histories_in_);
+    return look<kAcRoundsPerFeed * kMaxRoundBits>() & !waits;
   }
   /// Takes a round of codes: one of any kind, then plain ones, which most are. A lane whose next
   /// code is not plain takes nothing before the next round. Almost always one of the lanes of a
-  /// warp stands at such a code, and all would wait for it if it were taken at once.
-  FW_HD void take_codes() {
+  /// warp stands at such a code, and all would wait for it if it were taken at once. Where many
+  /// lanes have more plain codes, and words for them, these are taken too.
+  /// @param lanes   those of the warp that take this round
+  /// @param plenty  whether all of these have_plenty()
+  __device__ void take_codes(unsigned lanes, bool plenty) {
     step();
+    for (int pass = 0;; ++pass) {
+      bool takes = false;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-    for (int i = 0; i < kAcCodesPerRound; ++i) plain_step();
-    read_window();
+      for (int i = 0; i < kAcCodesPerRound; ++i) takes = plain_step();
+      read_window();
+      if (!plenty || pass == kAcMorePasses) return;
+      const unsigned votes = __ballot_sync(lanes, takes);
+      if (kAcPassShare * __popc(votes) < __popc(lanes)) return;
+    }
+  }
+  /// Behind begin_group(): whether words for all passes of a group are there.
+  FW_HD bool has_plenty() const {
+    constexpr std::uint32_t kBits =
+        kAcRoundsPerFeed * (kMaxRoundBits + kAcMorePasses * kMaxPassBits);
+    constexpr std::uint32_t kNeeded = kBits / 32 + 4;
+    static_assert(kNeeded <= Store::kWords - 8, "feeds of two lanes bring eight words at a time");
+    return bit_ / 32 + kNeeded <= store_.words_in;
   }
   FW_HD void end_group() const {
     store_.bit = bit_;
@@ -252,20 +253,21 @@ class RefinementChain : public AcChain<true> {
   static constexpr std::uint32_t kMaxPlainBits = Store::kNearBits + 1 + 7;
   /// What a round takes: one code of any kind, corrections of two blocks, padding behind a segment,
   /// and plain codes.
-  static constexpr std::uint32_t kMaxRoundBits =
-      31 + 63 + 63 + 7 + kAcCodesPerRound * kMaxPlainBits;
+  static constexpr std::uint32_t kMaxPassBits = kAcCodesPerRound * kMaxPlainBits;
+  static constexpr std::uint32_t kMaxRoundBits = 31 + 63 + 63 + 7 + kMaxPassBits;
   static_assert((kAcCodesPerRound - 1) * kMaxPlainBits + Store::kNearBits <= 64,
                 "the window holds the codes of a round");
 
   /// Takes one code, if it is plain and its coefficient is one of the next 8; or does nothing, as
   /// where the band has no free coefficient left, or no block has begun.
-  FW_HD void plain_step() {
+  FW_HD bool plain_step() {
     const std::uint32_t code = near_code();
     const std::uint32_t place = nth_bit::find(row_, code);
     const bool takes = place != 0;
     drop_from_window(chain_code::dropped_up_to(code, place), takes);
     pass_coefficients(place, takes);
     row_ = nth_rows_[free_ & 0xFF];
+    return takes;
   }
   /// Passes coefficients up to one that a code is about.
   /// @param place  up to 63
@@ -383,90 +385,6 @@ class RefinementChain : public AcChain<true> {
   std::uint64_t found_ = 0;  ///< bit 63 - i: coefficient k_ - 1 - i is not zero since this scan
   std::uint32_t run_ = 0;    ///< blocks without codes, this one included
   std::uint32_t histories_in_ = 0;
-};
-
-/// Brings words and histories to chains: each chain has `share` lanes of the warp for that, which
-/// load in one call what they store in the next, so that nobody waits for memory.
-template <bool kRefines>
-class ChainFeed {
- public:
-  using Store = ChainStore<kRefines>;
-  /// Lanes of a chain at most.
-  static constexpr std::uint32_t kMaxShare = 8;
-  static_assert(Store::kWords - 4 * kMaxShare + 1 >= Store::kSureWords);
-  /// Histories that a lane brings at a time: where 16 chains share a warp, one for each round.
-  static constexpr std::uint32_t kHistoriesPerLane = 2;
-
-  /// @param before  the chain whose history this one needs; null where all of it is known
-  /// @param part    of this lane, below `share`
-  FW_HD ChainFeed(const AcScanDesc& scan, std::uint32_t blocks, Store& store, const Store* before,
-                  std::uint32_t part, std::uint32_t share)
-      : words_(scan.words),
-        histories_(scan.before),
-        word_count_(scan.word_count),
-        blocks_(blocks),
-        store_(store),
-        before_(before),
-        part_(part),
-        share_(share) {}
-
-  /// Stores what load() has loaded.
-  FW_HD void store() {
-    if (has_words_) {
-      const std::uint32_t at = (words_in_ + 4 * part_) % Store::kWords;
-      const std::uint32_t words[] = {loaded_words_.x, loaded_words_.y, loaded_words_.z,
-                                     loaded_words_.w};
-      for (std::uint32_t i = 0; i < 4; ++i) store_.words[at + i] = words[i];
-      if (at == 0) store_.words[Store::kWords] = words[0];
-      words_in_ += 4 * share_;
-    }
-    for (std::uint32_t i = 0; i < kHistoriesPerLane; ++i) {
-      const std::uint32_t at = kHistoriesPerLane * part_ + i;
-      if (at >= new_histories_) continue;
-      store_.histories[(histories_in_ + at) % Store::kHistories] = loaded_histories_[i];
-    }
-    histories_in_ += new_histories_;
-    if (part_ != 0) return;
-    store_.words_in = words_in_;
-    store_.histories_in = histories_in_;
-  }
-  /// Loads what there is room for. The chain has told where it is.
-  FW_HD void load() {
-    has_words_ = words_in_ + 4 * share_ <= store_.bit / 32 + Store::kWords;
-    const std::uint32_t word = words_in_ + 4 * part_;
-    loaded_words_ = {};
-    if (has_words_ && word < word_count_) {
-      loaded_words_ = *reinterpret_cast<const uint4*>(words_ + word);
-    }
-    new_histories_ = 0;
-    if (histories_ == nullptr) return;
-    const std::uint32_t known = before_ != nullptr ? before_->known : blocks_;
-    const std::uint32_t end = smaller(known, store_.block + Store::kHistories);
-    if (end <= histories_in_) return;
-    new_histories_ = smaller(end - histories_in_, kHistoriesPerLane * share_);
-    for (std::uint32_t i = 0; i < kHistoriesPerLane; ++i) {
-      const std::uint32_t at = kHistoriesPerLane * part_ + i;
-      if (at < new_histories_) loaded_histories_[i] = histories_[histories_in_ + at];
-    }
-  }
-
- private:
-  FW_HD static std::uint32_t smaller(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
-
-  const std::uint32_t* words_;
-  const unsigned long long* histories_;
-  const std::uint32_t word_count_;
-  const std::uint32_t blocks_;
-  Store& store_;
-  const Store* before_;
-  const std::uint32_t part_;
-  const std::uint32_t share_;
-  std::uint32_t words_in_ = 0;
-  std::uint32_t histories_in_ = 0;
-  bool has_words_ = false;
-  std::uint32_t new_histories_ = 0;
-  uint4 loaded_words_{};
-  unsigned long long loaded_histories_[kHistoriesPerLane]{};
 };
 
 }  // namespace framewire::codec::cuda

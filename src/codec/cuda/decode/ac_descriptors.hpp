@@ -29,10 +29,9 @@ FW_HD inline std::uint16_t build_ac_entry(const CanonicalCode& code, std::uint32
 /// edge that is kept whole (docs/decisions/0002) lie behind the corners, in the order of
 /// edge_slot(); their corners stay zero, since nobody reads them.
 struct ProgressivePlane {
-  unsigned long long* history = nullptr;  ///< [blocks] behind the first scans
-  std::int16_t* levels = nullptr;         ///< [blocks][N×N], then [edge blocks][64]; zeroed before
-  std::uint32_t level_count = 0;          ///< of both together, and one more where that is odd
-  std::uint32_t edges_at = 0;             ///< index of the first edge block's first level
+  std::int16_t* levels = nullptr;  ///< [blocks][N×N], then [edge blocks][64]; zeroed before
+  std::uint32_t level_count = 0;   ///< of both together, and one more where that is odd
+  std::uint32_t edges_at = 0;      ///< index of the first edge block's first level
   std::uint32_t image = 0;
   std::uint32_t width_blocks = 0;
   std::uint32_t height_blocks = 0;
@@ -74,7 +73,13 @@ struct AcScanDesc {
   std::uint32_t* starts = nullptr;        ///< [blocks] zeroed before
   // Histories of the plane's blocks: for each the bits k of coefficients that are not zero.
   const unsigned long long* before = nullptr;  ///< [blocks] of refinements
-  unsigned long long* after = nullptr;         ///< [blocks] null where no refinement follows
+  unsigned long long* after =
+      nullptr;  ///< [blocks] null where no refinement follows; zeroed before
+                ///< the first scans of a plane, which add to the same one
+  // How many blocks of each first scan of the plane have their bits in the history: zeroed before.
+  std::uint32_t* passed = nullptr;        ///< [1] of first scans, where refinements follow
+  const std::uint32_t* awaits = nullptr;  ///< [awaited] of a plane's first refinement
+  std::uint32_t awaited = 0;
 };
 
 /// A lane that decodes one AC scan.
@@ -87,6 +92,7 @@ struct AcLane {
 struct AcWarp {
   std::uint32_t first_lane = 0;
   std::uint32_t lane_count = 0;
+  std::uint32_t refines = 0;  ///< whether these are refinements, or first scans
 };
 
 /// The AC scans of a plane: first ones, then refinements, in the file's order.
@@ -128,6 +134,7 @@ struct ProgressiveView {
   const DcRefinementDesc* refinements = nullptr;
   const ProgressiveImage* images = nullptr;
   std::uint32_t* status = nullptr;  ///< [images of the batch]
+  std::uint32_t* begun = nullptr;   ///< [1] warps that have begun; zeroed before
 };
 
 }  // namespace framewire::codec::cuda

@@ -89,7 +89,9 @@ class DecodeStage {
   /// Enqueues what can run while the host still writes the uploaded part.
   void begin(const StageRun& run) const;
   /// How many parts enqueue() has: one, or with progressive files those of ProgressivePlan.
-  [[nodiscard]] unsigned parts() const { return progressive_.empty() ? 1 : progressive_.parts(); }
+  [[nodiscard]] unsigned parts() const {
+    return progressive_.empty() ? 1 : ProgressivePlan::kParts;
+  }
   void enqueue(const StageRun& run, unsigned part) const;
 
  private:

@@ -22,21 +22,19 @@ void launch_build_ac_tables(const ProgressiveView& view, const CanonicalCode* co
 /// Removes what is not bits from the data of every AC scan.
 void launch_ac_words(const ProgressiveView& view, std::uint32_t scan_count, cudaStream_t stream);
 
-/// Finds where each block begins in first scans, or in refinements, a lane each. Refinements come
-/// behind launch_ac_blocks() of the first scans, whose bands do not overlap.
-/// @param lanes       device
-/// @param warps       device, [warp_count]
+/// Finds where each block begins in AC scans, a lane each. Refinements follow the first scans of
+/// their plane, whose bands do not overlap.
+/// @param lanes      device
+/// @param warps      device, [warp_count]: first scans before refinements
 /// @param max_lanes  of one warp, at most 32
 void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const AcWarp* warps,
-                      std::uint32_t warp_count, std::uint32_t max_lanes, bool refines,
-                      cudaStream_t stream);
+                      std::uint32_t warp_count, std::uint32_t max_lanes, cudaStream_t stream);
 
-/// Decodes what first scans, or refinements, send for each block, once launch_ac_chains() has found
-/// where that begins.
+/// Decodes what AC scans send for each block, once launch_ac_chains() has found where that begins.
 /// @param planes  device
 /// @param tiles   device; part = index of kAcBlocksPerTile blocks of planes[owner]
 void launch_ac_blocks(const ProgressiveView& view, const AcPlaneScans* planes, const Tile* tiles,
-                      std::uint32_t tile_count, bool refines, cudaStream_t stream);
+                      std::uint32_t tile_count, cudaStream_t stream);
 
 /// Puts the sums of DC differences into the planes' order, and refines them.
 void launch_progressive_dc(const ProgressiveView& view, std::uint32_t image_count,

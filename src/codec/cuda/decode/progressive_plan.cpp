@@ -42,6 +42,9 @@ AcScanDesc AcScanPlan::resolve(const gpu::Memory& device) const {
   scan.starts = device.at(starts);
   scan.before = device.at_or_null(before);
   scan.after = device.at_or_null(after);
+  scan.passed = device.at_or_null(passed);
+  scan.awaits = device.at_or_null(awaits);
+  scan.awaited = static_cast<std::uint32_t>(awaits.count);
   return scan;
 }
 
@@ -58,7 +61,6 @@ gpu::Slice<std::int16_t> ProgressivePlanePlan::edges() const {
 
 ProgressivePlane ProgressivePlanePlan::resolve(const gpu::Memory& device) const {
   ProgressivePlane plane = desc;
-  plane.history = device.at(history);
   plane.levels = device.at(levels);
   plane.dc_sums = device.at(dc_sums);
   plane.dc = device.at(dc);
@@ -67,10 +69,9 @@ ProgressivePlane ProgressivePlanePlan::resolve(const gpu::Memory& device) const 
 
 void ProgressivePlan::clear() {
   for_each_list(*this, [](auto& list) { list.clear(); });
-  for (Chains* chains : {&first_, &refining_}) {
-    chains->groups.clear();
-    chains->max_lanes = 0;
-  }
+  first_.clear();
+  refining_.clear();
+  max_lanes_ = 0;
 }
 
 std::uint32_t ProgressivePlan::add_plane(const jpeg::Component& component, std::uint32_t corner,
@@ -89,7 +90,6 @@ std::uint32_t ProgressivePlan::add_plane(const jpeg::Component& component, std::
   desc.edges_at = blocks * corner * corner;
   const std::uint32_t levels = desc.edges_at + edge_blocks * 64;
   desc.level_count = levels + levels % 2;
-  plane.history = arena.add<unsigned long long>(Part::kScratch, blocks);
   plane.levels = arena.add<std::int16_t>(Part::kZeroed, desc.level_count);
   plane.dc = arena.add<std::int16_t>(Part::kScratch, blocks);
   level_tiles_.add_parts(planes_.size(), base::ceil_div(desc.level_count, kLevelsPerTile));
@@ -108,6 +108,7 @@ void ProgressivePlan::add_scans(const jpeg::JpegFile& file, std::uint32_t image,
     add_refinement(file, scan, first_plane, data[i]);
     ++added.refinement_count;
   }
+  if (images_.empty()) begun_ = arena.add<std::uint32_t>(Part::kZeroed, 1);
   images_.add(added);
   for (std::uint32_t c = 0; c < components; ++c) {
     add_ac_scans(file, c, first_plane + c, data, arena);
@@ -131,25 +132,36 @@ void ProgressivePlan::add_ac_scans(const jpeg::JpegFile& file, std::uint32_t com
   }
   ac_planes_.add({plane, scans_.size(), static_cast<std::uint32_t>(first.size()),
                   static_cast<std::uint32_t>(refining.size())});
-  first_tiles_.add_parts(ac_planes_.size() - 1, tiles);
-  for (const std::size_t i : first) {
-    first_.groups.push_back({scans_.size(), 1, file.scans[i].entropy_bytes});
-    add_ac_scan(file, i, plan_ac_scan(file.scans[i], plane, data[i], arena));
+  block_tiles_.add_parts(ac_planes_.size() - 1, tiles);
+  gpu::Slice<unsigned long long> history;
+  gpu::Slice<std::uint32_t> passed;
+  if (!refining.empty()) {
+    history = arena.add<unsigned long long>(Part::kZeroed, blocks);
+    passed = arena.add<std::uint32_t>(Part::kZeroed, first.size());
+  }
+  for (std::size_t n = 0; n < first.size(); ++n) {
+    const std::size_t i = first[n];
+    AcScanPlan made = plan_ac_scan(file.scans[i], plane, data[i], arena);
+    made.after = history;
+    if (!refining.empty()) {
+      made.passed = {passed.part, passed.offset_bytes + n * sizeof(std::uint32_t), 1};
+    }
+    first_.push_back({scans_.size(), 1, file.scans[i].entropy_bytes});
+    add_ac_scan(file, i, made);
   }
   if (refining.empty()) return;
-  refined_tiles_.add_parts(ac_planes_.size() - 1, tiles);
   Group group{scans_.size(), static_cast<std::uint32_t>(refining.size()), 0};
-  gpu::Slice<unsigned long long> history = planes_[plane].history;
   for (const std::size_t i : refining) {
     AcScanPlan made = plan_ac_scan(file.scans[i], plane, data[i], arena);
     made.before = history;
+    if (i == refining.front()) made.awaits = passed;
     if (i != refining.back()) {
       made.after = history = arena.add<unsigned long long>(Part::kScratch, blocks);
     }
     add_ac_scan(file, i, made);
     group.bytes = std::max<std::uint64_t>(group.bytes, file.scans[i].entropy_bytes);
   }
-  refining_.groups.push_back(group);
+  refining_.push_back(group);
 }
 
 void ProgressivePlan::add_ac_scan(const jpeg::JpegFile& file, std::size_t index,
@@ -222,18 +234,19 @@ std::uint64_t ProgressivePlan::list_bytes() const {
 }
 
 /// Lanes of a warp should end together, and the longest scans should not begin last.
-void ProgressivePlan::fill_warps(Chains& chains) const {
-  std::ranges::stable_sort(chains.groups, std::ranges::greater(), &Group::bytes);
-  AcWarp warp;
+void ProgressivePlan::fill_warps(std::vector<Group>& groups, bool refines) {
+  std::ranges::stable_sort(groups, std::ranges::greater(), &Group::bytes);
+  AcWarp warp{lanes_.size(), 0, refines ? 1u : 0u};
   const auto end_warp = [&] {
-    if (warp.lane_count != 0) chains.warps.add(warp);
-    chains.max_lanes = std::max(chains.max_lanes, warp.lane_count);
-    warp = {chains.lanes.size(), 0};
+    if (warp.lane_count != 0) warps_.add(warp);
+    max_lanes_ = std::max(max_lanes_, warp.lane_count);
+    warp.first_lane = lanes_.size();
+    warp.lane_count = 0;
   };
-  for (const Group& group : chains.groups) {
+  for (const Group& group : groups) {
     if (warp.lane_count + group.scan_count > chain_lanes_) end_warp();
     for (std::uint32_t i = 0; i < group.scan_count; ++i) {
-      chains.lanes.add({group.first_scan + i, i == 0 ? 0u : 1u});
+      lanes_.add({group.first_scan + i, i == 0 ? 0u : 1u});
     }
     warp.lane_count += group.scan_count;
   }
@@ -242,8 +255,8 @@ void ProgressivePlan::fill_warps(Chains& chains) const {
 
 void ProgressivePlan::lay_out(gpu::Arena& arena) {
   if (empty()) return;
-  fill_warps(first_);
-  fill_warps(refining_);
+  fill_warps(first_, false);
+  fill_warps(refining_, true);
   for_each_list(*this, [&](auto& list) { list.lay_out(arena); });
 }
 
@@ -256,32 +269,19 @@ void ProgressivePlan::enqueue(const StageRun& run, unsigned part) const {
   const gpu::Memory& memory = run.memory;
   const cudaStream_t stream = run.stream.get();
   const ProgressiveView view{planes_.at(memory), scans_.at(memory), refinements_.at(memory),
-                             images_.at(memory), run.status};
+                             images_.at(memory), run.status,        memory.at(begun_)};
   if (part == 0) {
     launch_build_ac_tables(view, codes_.at(memory), codes_.size(), stream);
     launch_ac_words(view, scans_.size(), stream);
-    return enqueue_chains(view, run, false);
+    return launch_ac_chains(view, lanes_.at(memory), warps_.at(memory), warps_.size(), max_lanes_,
+                            stream);
   }
-  enqueue_blocks(view, run, part > 1);
-  if (part + 1 < parts()) return enqueue_chains(view, run, true);
+  launch_ac_blocks(view, ac_planes_.at(memory), block_tiles_.at(memory), block_tiles_.size(),
+                   stream);
+  run.timeline.end(Stage::kAc, run.stream);
   launch_progressive_dc(view, images_.size(), stream);
   launch_assemble_levels(view, level_tiles_.at(memory), level_tiles_.size(), stream);
   run.timeline.end(Stage::kAssemble, run.stream);
-}
-
-void ProgressivePlan::enqueue_chains(const ProgressiveView& view, const StageRun& run,
-                                     bool refines) const {
-  const Chains& chains = refines ? refining_ : first_;
-  launch_ac_chains(view, chains.lanes.at(run.memory), chains.warps.at(run.memory),
-                   chains.warps.size(), chains.max_lanes, refines, run.stream.get());
-}
-
-void ProgressivePlan::enqueue_blocks(const ProgressiveView& view, const StageRun& run,
-                                     bool refines) const {
-  const TileList& tiles = refines ? refined_tiles_ : first_tiles_;
-  launch_ac_blocks(view, ac_planes_.at(run.memory), tiles.at(run.memory), tiles.size(), refines,
-                   run.stream.get());
-  run.timeline.end(refines ? Stage::kRefineAc : Stage::kFirstAc, run.stream);
 }
 
 }  // namespace framewire::codec::cuda

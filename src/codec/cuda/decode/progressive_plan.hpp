@@ -21,6 +21,7 @@ struct AcScanPlan {
   gpu::Slice<AcLookup> table;
   gpu::Slice<std::uint32_t> words, segment_ends, starts;
   gpu::Slice<unsigned long long> before, after;
+  gpu::Slice<std::uint32_t> passed, awaits;
 
   [[nodiscard]] AcScanDesc resolve(const gpu::Memory& device) const;
 };
@@ -34,7 +35,6 @@ struct DcRefinementPlan {
 
 struct ProgressivePlanePlan {
   ProgressivePlane desc;  ///< without addresses
-  gpu::Slice<unsigned long long> history;
   gpu::Slice<std::int16_t> levels, dc_sums, dc;
 
   /// The part of `levels` that holds whole edge blocks.
@@ -69,8 +69,8 @@ class ProgressivePlan {
   [[nodiscard]] std::uint64_t list_bytes() const;
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
-  /// How many parts enqueue() has. All but the last end with chains, for which the next one waits.
-  [[nodiscard]] unsigned parts() const noexcept { return refining_.warps.empty() ? 2 : 3; }
+  /// How many parts enqueue() has. The first one ends with chains, for which the other one waits.
+  static constexpr unsigned kParts = 2;
   /// Part by part, behind the scans that send DC first.
   void enqueue(const StageRun& run, unsigned part) const;
 
@@ -81,13 +81,6 @@ class ProgressivePlan {
     std::uint32_t scan_count = 0;
     std::uint64_t bytes = 0;  ///< of the longest
   };
-  /// First scans, or refinements.
-  struct Chains {
-    std::vector<Group> groups;
-    gpu::UploadList<AcLane> lanes;
-    gpu::UploadList<AcWarp> warps;  ///< those with the longest scans first
-    std::uint32_t max_lanes = 0;    ///< of a warp
-  };
   void add_ac_scans(const jpeg::JpegFile& file, std::uint32_t component, std::uint32_t plane,
                     std::span<const gpu::Slice<std::uint8_t>> data, gpu::Arena& arena);
   [[nodiscard]] AcScanPlan plan_ac_scan(const jpeg::Scan& scan, std::uint32_t plane,
@@ -96,16 +89,13 @@ class ProgressivePlan {
   void add_ac_scan(const jpeg::JpegFile& file, std::size_t index, const AcScanPlan& plan);
   void add_refinement(const jpeg::JpegFile& file, const jpeg::Scan& scan, std::uint32_t first_plane,
                       const gpu::Slice<std::uint8_t>& data);
-  void fill_warps(Chains& chains) const;
-  void enqueue_chains(const ProgressiveView& view, const StageRun& run, bool refines) const;
-  void enqueue_blocks(const ProgressiveView& view, const StageRun& run, bool refines) const;
+  void fill_warps(std::vector<Group>& groups, bool refines);
 
   template <typename Self, typename Call>
   static void for_each_list(Self& self, Call call) {
     const auto each = [&](auto&... list) { (call(list), ...); };
     each(self.planes_, self.scans_, self.ac_planes_, self.codes_, self.refinements_, self.images_,
-         self.level_tiles_, self.first_tiles_, self.refined_tiles_, self.first_.lanes,
-         self.first_.warps, self.refining_.lanes, self.refining_.warps);
+         self.level_tiles_, self.block_tiles_, self.lanes_, self.warps_);
   }
 
   std::uint32_t chain_lanes_;
@@ -116,9 +106,12 @@ class ProgressivePlan {
   gpu::UploadList<DcRefinementPlan> refinements_;
   gpu::UploadList<ProgressiveImage> images_;
   TileList level_tiles_;
-  TileList first_tiles_;    ///< of ac_planes_
-  TileList refined_tiles_;  ///< of those that have refinements
-  Chains first_, refining_;
+  TileList block_tiles_;  ///< of ac_planes_
+  std::vector<Group> first_, refining_;
+  gpu::UploadList<AcLane> lanes_;
+  gpu::UploadList<AcWarp> warps_;  ///< first scans before refinements, the longest ones first
+  std::uint32_t max_lanes_ = 0;    ///< of a warp
+  gpu::Slice<std::uint32_t> begun_;
 };
 
 }  // namespace framewire::codec::cuda
