@@ -17,7 +17,7 @@
 // most codes (H100, files up to 2.2 MB, a batch of 96 through all its stages): 550 before, 290 now.
 // Then (H100; all AC scans, ms, of 64 files of 0.5 to 3.1 MB and of 512 of 1920×1080, 0.3 MB):
 //   first scans, blocks, refinements, blocks                                  336  92
-//   codes in two tables, 816 bytes a chain instead of 1,448                   345  94
+//   codes in two tables, 824 bytes a chain instead of 1,448                   345  94
 //   refinements follow first scans; who asks how far waits for the answer     303  81
 //   the answer is looked at a group later                                     292  77
 //   one, two or three more passes of plain codes, for half of the lanes       283, 270, 271  78

@@ -86,6 +86,7 @@ struct FarCodes {
   std::uint32_t shift = 0;  ///< bits that an index leaves out; codes that need them are in no table
 
   FarCodes() = default;
+  /// @param code    of a table that is jpeg::is_valid(): limits are at most 0x10000
   /// @param longer  those beyond this length
   /// @param count   elements of their table
   FW_HD FarCodes(const CanonicalCode& code, int longer, std::uint32_t count)
