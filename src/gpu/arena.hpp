@@ -1,6 +1,7 @@
 // Plans one allocation: typed slices are handed out first, and have addresses once all are known.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +14,18 @@ inline constexpr std::uint64_t kAlignment = 256;
 inline constexpr std::uint64_t kVectorAlignment = 16;
 
 /// The parts of an allocation, by what happens to them before anybody reads them. They lie in this
-/// order.
+/// order, but for kLate, which begins where kEarlyZeroed does: work that writes there comes behind
+/// all that reads the two early parts.
 enum class Part : std::uint8_t {
-  kUploaded,  ///< a copy of a buffer on the host that is laid out alike
-  kFetched,   ///< copied there from elsewhere on the host
-  kZeroed,    ///< filled with zeros
-  kScratch,   ///< holds anything
+  kUploaded,     ///< a copy of a buffer on the host that is laid out alike
+  kFetched,      ///< copied there from elsewhere on the host
+  kScratch,      ///< holds anything
+  kZeroed,       ///< filled with zeros
+  kEarlyZeroed,  ///< filled with zeros; gives its place to kLate
+  kEarly,        ///< holds anything, likewise
+  kLate,         ///< holds anything
 };
-inline constexpr std::size_t kPartCount = 4;
+inline constexpr std::size_t kPartCount = 7;
 
 /// An array of `count` elements somewhere in a part. Once its arena has been cleared, a slice means
 /// nothing.
@@ -63,17 +68,25 @@ class Arena {
     return bytes_[static_cast<std::size_t>(part)];
   }
   [[nodiscard]] std::uint64_t start(Part part) const noexcept {
+    const Part behind = part == Part::kLate ? Part::kEarlyZeroed : part;
     std::uint64_t start = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(part); ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(behind); ++i) {
       start += round_up(bytes_[i], kAlignment);
     }
     return start;
   }
+  /// From the start of kZeroed on, with those of kEarlyZeroed.
+  [[nodiscard]] std::uint64_t zeroed_bytes() const noexcept {
+    return start(Part::kEarlyZeroed) + bytes(Part::kEarlyZeroed) - start(Part::kZeroed);
+  }
   [[nodiscard]] std::uint64_t total_bytes() const noexcept {
-    return start(Part::kScratch) + round_up(bytes(Part::kScratch), kAlignment);
+    return std::max(end(Part::kEarly), end(Part::kLate));
   }
 
  private:
+  [[nodiscard]] std::uint64_t end(Part part) const noexcept {
+    return start(part) + round_up(bytes(part), kAlignment);
+  }
   static constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) noexcept {
     return (bytes + to - 1) / to * to;
   }

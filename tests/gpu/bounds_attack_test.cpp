@@ -126,14 +126,14 @@ class Crops {
 
 struct BatchBytes {
   std::uint64_t uploaded = 0;
-  std::uint64_t scratch = 0;
+  std::uint64_t late = 0;
 };
 
 BatchBytes bytes_of(BatchPlan& plan, const std::vector<Item>& items) {
   plan.clear();
   for (const Item& item : items) plan.add(item);
   plan.lay_out();
-  return {plan.arena().bytes(gpu::Part::kUploaded), plan.arena().bytes(gpu::Part::kScratch)};
+  return {plan.arena().bytes(gpu::Part::kUploaded), plan.arena().bytes(gpu::Part::kLate)};
 }
 
 // Weights are made on the device: of a filter of its own a request brings a description, whatever
@@ -150,15 +150,15 @@ TEST(CudaBoundsAttack, ACropOfItsOwnForEveryRequestUploadsNoWeights) {
   BatchPlan plan;
   const BatchBytes all = bytes_of(plan, items);
   EXPECT_LE(all.uploaded, crops.size() * 1024);
-  EXPECT_GE(all.scratch, weights);
+  EXPECT_GE(all.late, weights);
 }
 
 TEST(CudaBoundsAttack, FiltersThatABatchAsksForTwiceAreMadeOnce) {
   const Crops crops(2);
   BatchPlan plan;
-  const std::uint64_t one = bytes_of(plan, {crops.item(0)}).scratch;
-  const std::uint64_t two = bytes_of(plan, {crops.item(0), crops.item(0)}).scratch;
-  const std::uint64_t own = bytes_of(plan, {crops.item(0), crops.item(1)}).scratch;
+  const std::uint64_t one = bytes_of(plan, {crops.item(0)}).late;
+  const std::uint64_t two = bytes_of(plan, {crops.item(0), crops.item(0)}).late;
+  const std::uint64_t own = bytes_of(plan, {crops.item(0), crops.item(1)}).late;
   const auto& encode = crops.item(0).plan->encode;
   const auto plane =
       static_cast<std::uint64_t>((encode.width_px + 15) / 16 * 16 * encode.height_px);

@@ -34,7 +34,7 @@ struct Samples {
   constexpr std::uint64_t kGuardBytes = 64;
   const std::uint32_t pitch_bytes = (width_px + 15) / 16 * 16;
   const std::uint64_t bytes = std::uint64_t{pitch_bytes} * height_px + kGuardBytes;
-  return {arena.add<std::uint8_t>(gpu::Part::kScratch, bytes), nullptr, width_px, height_px,
+  return {arena.add<std::uint8_t>(gpu::Part::kLate, bytes), nullptr, width_px, height_px,
           pitch_bytes};
 }
 

@@ -108,7 +108,7 @@ Result<void> Transcoder::run() try {
   const bool by_turns = fetches && shared_.copies != nullptr && !plan_.decode().is_small();
   gpu::CopyList& copies = plan_.decode().copies(memory);
   if (by_turns) shared_.copies->enqueue(copies, copied_, stream_);
-  (void)cudaMemsetAsync(memory.start(Part::kZeroed), 0, arena.bytes(Part::kZeroed), stream_.get());
+  (void)cudaMemsetAsync(memory.start(Part::kZeroed), 0, arena.zeroed_bytes(), stream_.get());
   if (!by_turns) copies.enqueue(stream_.get());
   plan_.decode().begin(run);
   plan_.write(staging_.data(), device_.data());

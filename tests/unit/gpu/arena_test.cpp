@@ -24,6 +24,8 @@ class Allocation {
   std::vector<std::uint8_t> bytes_;
 };
 
+bool is_early(Part part) { return part == Part::kEarlyZeroed || part == Part::kEarly; }
+
 TEST(Arena, SlicesAreAlignedAndApart) {
   std::mt19937 random(1);
   Arena arena;
@@ -36,16 +38,48 @@ TEST(Arena, SlicesAreAlignedAndApart) {
   }
   Allocation allocation(arena.total_bytes());
   const Memory memory(allocation.data(), arena);
-  std::vector<std::pair<std::uint8_t*, std::uint8_t*>> ranges;
+  using Ranges = std::vector<std::pair<std::uint8_t*, std::uint8_t*>>;
+  Ranges without_late;
+  Ranges without_early;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     auto* const begin = reinterpret_cast<std::uint8_t*>(memory.at(slices[i]));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(begin) % alignments[i], 0U);
     EXPECT_GE(begin, allocation.data());
     EXPECT_LE(begin + slices[i].bytes(), allocation.data() + arena.total_bytes());
-    if (slices[i].count != 0) ranges.emplace_back(begin, begin + slices[i].bytes());
+    if (slices[i].count == 0) continue;
+    const std::pair range(begin, begin + slices[i].bytes());
+    if (slices[i].part != Part::kLate) without_late.push_back(range);
+    if (!is_early(slices[i].part)) without_early.push_back(range);
   }
-  std::sort(ranges.begin(), ranges.end());
-  for (std::size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
+  for (Ranges* ranges : {&without_late, &without_early}) {
+    std::ranges::sort(*ranges);
+    for (std::size_t i = 1; i < ranges->size(); ++i) {
+      EXPECT_LE((*ranges)[i - 1].second, (*ranges)[i].first);
+    }
+  }
+}
+
+TEST(Arena, EarlyPartsGiveTheirPlaceToTheLateOne) {
+  Arena arena;
+  static_cast<void>(arena.add<std::uint8_t>(Part::kScratch, 300));
+  const auto zeroed = arena.add<std::uint8_t>(Part::kZeroed, 300);
+  const std::uint64_t before = arena.total_bytes();
+  const auto early_zeroed = arena.add<std::uint8_t>(Part::kEarlyZeroed, 1000);
+  const auto early = arena.add<std::uint8_t>(Part::kEarly, 5000);
+  const std::uint64_t with_early = arena.total_bytes();
+  const auto late = arena.add<std::uint8_t>(Part::kLate, 3000);
+  EXPECT_EQ(arena.total_bytes(), with_early);
+  Allocation allocation(with_early);
+  const Memory memory(allocation.data(), arena);
+  EXPECT_EQ(memory.at(late), memory.at(early_zeroed));
+  EXPECT_LE(memory.at(early_zeroed) + 1000, memory.at(early));
+  const std::uint8_t* const zeroes = memory.start(Part::kZeroed);
+  EXPECT_EQ(zeroes, memory.at(zeroed));
+  EXPECT_EQ(zeroes + arena.zeroed_bytes(), memory.at(early_zeroed) + 1000);
+  static_cast<void>(arena.add<std::uint8_t>(Part::kLate, 7000));
+  EXPECT_GT(arena.total_bytes(), with_early);
+  EXPECT_LT(arena.total_bytes(), with_early + 7000);
+  EXPECT_GE(arena.total_bytes(), before + 10'000);
 }
 
 TEST(Arena, TheUploadedPartComesFirstAndLiesAlikeOnTheHost) {
@@ -59,7 +93,7 @@ TEST(Arena, TheUploadedPartComesFirstAndLiesAlikeOnTheHost) {
   const Memory here(host.data(), arena);
   EXPECT_EQ(reinterpret_cast<std::uint8_t*>(there.at(uploaded)), device.data());
   EXPECT_EQ(reinterpret_cast<std::uint8_t*>(here.at(uploaded)), host.data());
-  EXPECT_LT(there.at(zeroed), there.at(before));
+  EXPECT_LT(there.at(before), there.at(zeroed));
   EXPECT_EQ(there.start(Part::kUploaded), device.data());
 }
 

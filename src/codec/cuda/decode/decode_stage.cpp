@@ -229,9 +229,9 @@ void DecodeStage::lay_out(gpu::Arena& arena) {
   for_each_list(*this, [&](auto& list) { list.lay_out(arena); });
   progressive_.lay_out(arena);
   const auto words = [&](std::uint64_t count) {
-    return arena.add<std::uint32_t>(Part::kScratch, count);
+    return arena.add<std::uint32_t>(Part::kEarly, count);
   };
-  heads_ = arena.add<std::uint8_t>(Part::kScratch, subsequences_ * head_bytes());
+  heads_ = arena.add<std::uint8_t>(Part::kEarly, subsequences_ * head_bytes());
   columns_ = words(std::uint64_t{subsequences_} * column_words(layout_.subsequence_bytes));
   lengths_ = words(subsequences_);
   entries_ = words(subsequences_);
@@ -240,9 +240,9 @@ void DecodeStage::lay_out(gpu::Arena& arena) {
   segment_of_ = words(any_restarts_ ? subsequences_ : 0);
   scan_end_ = words(scans_.size());
   const std::uint64_t candidate_tiles = layout_.enumerates != 0 ? subsequences_ / kSpanThreads : 0;
-  candidate_maps_ = arena.add<CandidateMap>(Part::kScratch, candidate_tiles);
-  tile_blocks_ = arena.add<SegmentSum>(Part::kScratch, candidate_tiles);
-  pairs_ = arena.add<TablePair>(Part::kScratch, canonical_.size() / 2);
+  candidate_maps_ = arena.add<CandidateMap>(Part::kEarly, candidate_tiles);
+  tile_blocks_ = arena.add<SegmentSum>(Part::kEarly, candidate_tiles);
+  pairs_ = arena.add<TablePair>(Part::kEarly, canonical_.size() / 2);
 }
 
 void DecodeStage::write(const gpu::Memory& host, const gpu::Memory& device) const {

@@ -108,7 +108,7 @@ void ProgressivePlan::add_scans(const jpeg::JpegFile& file, std::uint32_t image,
     add_refinement(file, scan, first_plane, data[i]);
     ++added.refinement_count;
   }
-  if (images_.empty()) begun_ = arena.add<std::uint32_t>(Part::kZeroed, 1);
+  if (images_.empty()) begun_ = arena.add<std::uint32_t>(Part::kEarlyZeroed, 1);
   images_.add(added);
   for (std::uint32_t c = 0; c < components; ++c) {
     add_ac_scans(file, c, first_plane + c, data, arena);
@@ -136,8 +136,8 @@ void ProgressivePlan::add_ac_scans(const jpeg::JpegFile& file, std::uint32_t com
   gpu::Slice<unsigned long long> history;
   gpu::Slice<std::uint32_t> passed;
   if (!refining.empty()) {
-    history = arena.add<unsigned long long>(Part::kZeroed, blocks);
-    passed = arena.add<std::uint32_t>(Part::kZeroed, first.size());
+    history = arena.add<unsigned long long>(Part::kEarlyZeroed, blocks);
+    passed = arena.add<std::uint32_t>(Part::kEarlyZeroed, first.size());
   }
   for (std::size_t n = 0; n < first.size(); ++n) {
     const std::size_t i = first[n];
@@ -156,7 +156,7 @@ void ProgressivePlan::add_ac_scans(const jpeg::JpegFile& file, std::uint32_t com
     made.before = history;
     if (i == refining.front()) made.awaits = passed;
     if (i != refining.back()) {
-      made.after = history = arena.add<unsigned long long>(Part::kScratch, blocks);
+      made.after = history = arena.add<unsigned long long>(Part::kEarly, blocks);
     }
     add_ac_scan(file, i, made);
     group.bytes = std::max<std::uint64_t>(group.bytes, file.scans[i].entropy_bytes);
@@ -188,10 +188,10 @@ AcScanPlan ProgressivePlan::plan_ac_scan(const jpeg::Scan& scan, std::uint32_t p
   // Read four at a time.
   desc.word_count = base::ceil_div(desc.data_bytes + 8, 16u) * 4;
   made.data = data;
-  made.table = arena.add<AcLookup>(Part::kScratch, 1, gpu::kVectorAlignment);
-  made.words = arena.add<std::uint32_t>(Part::kScratch, desc.word_count);
-  made.segment_ends = arena.add<std::uint32_t>(Part::kScratch, desc.segment_count);
-  made.starts = arena.add<std::uint32_t>(Part::kZeroed, blocks);
+  made.table = arena.add<AcLookup>(Part::kEarly, 1, gpu::kVectorAlignment);
+  made.words = arena.add<std::uint32_t>(Part::kEarly, desc.word_count);
+  made.segment_ends = arena.add<std::uint32_t>(Part::kEarly, desc.segment_count);
+  made.starts = arena.add<std::uint32_t>(Part::kEarlyZeroed, blocks);
   return made;
 }
 

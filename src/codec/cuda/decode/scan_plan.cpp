@@ -167,7 +167,7 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   desc.segment_count = base::ceil_div(desc.total_blocks, desc.segment_blocks);
   made.dc = arena.add<std::int16_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
   const std::uint32_t dc_tiles = base::ceil_div(mcus, std::uint32_t{kImageThreads});
-  made.dc_sums = arena.add<DcSum>(Part::kScratch, dc_tiles, gpu::kVectorAlignment);
+  made.dc_sums = arena.add<DcSum>(Part::kEarly, dc_tiles, gpu::kVectorAlignment);
   max_dc_tiles_ = std::max(max_dc_tiles_, dc_tiles);
   made.coefficients = arena.add<std::int16_t>(
       Part::kScratch,
@@ -185,13 +185,13 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   if (desc.has_restarts == 0) return;
   any_restarts_ = true;
   made.segment_start =
-      arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
+      arena.add<std::uint32_t>(Part::kEarly, desc.segment_count + 1, gpu::kVectorAlignment);
   made.segment_first =
-      arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
+      arena.add<std::uint32_t>(Part::kEarly, desc.segment_count + 1, gpu::kVectorAlignment);
   // What lead_bytes() will be on the device, because parts of an arena begin at multiples of 256.
   const auto lead = static_cast<std::uint32_t>(made.data.offset_bytes % 16);
   const std::uint32_t tiles = base::ceil_div(lead + desc.data_bytes, kMarkerTileBytes);
-  made.marker_counts = arena.add<std::uint32_t>(Part::kScratch, tiles, gpu::kVectorAlignment);
+  made.marker_counts = arena.add<std::uint32_t>(Part::kEarly, tiles, gpu::kVectorAlignment);
   max_marker_tiles_ = std::max(max_marker_tiles_, tiles);
 }
 

@@ -121,16 +121,16 @@ void EncodeStage::place_stream(const Item& item, StreamPlan& made, gpu::Arena& a
                                StagedBytes& bytes) {
   EncodeDesc& desc = made.desc;
   const std::uint32_t blocks = desc.total_blocks;
-  made.levels = arena.add<std::int16_t>(Part::kScratch, std::uint64_t{blocks} * 64);
-  made.masks = arena.add<std::uint64_t>(Part::kScratch, blocks, gpu::kVectorAlignment);
-  made.bit_counts = arena.add<std::uint32_t>(Part::kScratch, blocks, gpu::kVectorAlignment);
+  made.levels = arena.add<std::int16_t>(Part::kLate, std::uint64_t{blocks} * 64);
+  made.masks = arena.add<std::uint64_t>(Part::kLate, blocks, gpu::kVectorAlignment);
+  made.bit_counts = arena.add<std::uint32_t>(Part::kLate, blocks, gpu::kVectorAlignment);
   made.segment_bytes =
-      arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
+      arena.add<std::uint32_t>(Part::kLate, desc.segment_count + 1, gpu::kVectorAlignment);
   desc.raw_capacity_bytes = static_cast<std::uint32_t>(
       align(std::uint64_t{blocks} * kRawBytesPerBlock + desc.segment_count + 1024));
   max_raw_bytes_ = std::max(max_raw_bytes_, desc.raw_capacity_bytes);
-  made.raw = arena.add<std::uint32_t>(Part::kScratch, desc.raw_capacity_bytes / 4);
-  made.end_marks = arena.add<std::uint32_t>(Part::kScratch, desc.raw_capacity_bytes / 32 + 16);
+  made.raw = arena.add<std::uint32_t>(Part::kLate, desc.raw_capacity_bytes / 4);
+  made.end_marks = arena.add<std::uint32_t>(Part::kLate, desc.raw_capacity_bytes / 32 + 16);
   desc.header_bytes = static_cast<std::uint32_t>(item.header.size());
   made.header = bytes.add_once(arena, item.header);
   made.standard_codes = codes_;
@@ -142,7 +142,7 @@ void EncodeStage::place_stream(const Item& item, StreamPlan& made, gpu::Arena& a
   }
   desc.stuffed_capacity_bytes = static_cast<std::uint32_t>(
       align(desc.header_bytes + own_bytes + desc.raw_capacity_bytes + 2 * desc.segment_count + 64));
-  made.stuffed = arena.add<std::uint8_t>(Part::kScratch, desc.stuffed_capacity_bytes);
+  made.stuffed = arena.add<std::uint8_t>(Part::kLate, desc.stuffed_capacity_bytes);
   output_bytes_ += align(desc.header_bytes + own_bytes + std::uint64_t{blocks} * 32 + 4096);
 }
 
@@ -202,7 +202,7 @@ std::uint64_t EncodeStage::list_bytes() const {
 
 void EncodeStage::lay_out(gpu::Arena& arena) {
   for_each_list(*this, [&](auto& list) { list.lay_out(arena); });
-  records_ = arena.add<OutputRecord>(Part::kScratch, streams_.size());
+  records_ = arena.add<OutputRecord>(Part::kLate, streams_.size());
 }
 
 void EncodeStage::write(const gpu::Memory& host, const gpu::Memory& device) const {

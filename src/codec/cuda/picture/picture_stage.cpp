@@ -21,7 +21,7 @@ constexpr auto kSquare = static_cast<std::uint32_t>(kPostProcessTile);
 
 template <typename T>
 gpu::Slice<T> add_scratch(gpu::Arena& arena, std::uint64_t count) {
-  return arena.add<T>(gpu::Part::kScratch, count, gpu::kVectorAlignment);
+  return arena.add<T>(gpu::Part::kLate, count, gpu::kVectorAlignment);
 }
 
 /// Adds square tiles that cover a plane. @return how many lie side by side
@@ -176,7 +176,7 @@ void PictureStage::add_resample_tiles(ResamplePlan& made, const DownRows& down, 
     return;
   }
   const std::uint64_t values = std::uint64_t{desc.source_height_px} * desc.width_px;
-  made.rows = arena.add<float>(gpu::Part::kScratch, values);
+  made.rows = arena.add<float>(gpu::Part::kLate, values);
   long_across_tiles_.add_parts(
       owner, static_cast<std::uint32_t>(base::ceil_div(values, std::uint64_t{kLongThreads})));
   const std::uint32_t groups =
