@@ -45,14 +45,24 @@ std::uint32_t BatchPlan::add(const Item& item) {
   return image;
 }
 
+std::uint64_t BatchPlan::list_bytes() const {
+  return decode_.list_bytes() + picture_.list_bytes() + encode_.list_bytes();
+}
+
 std::uint64_t BatchPlan::bytes_alone(bool among_few) const {
-  return arena_.total_bytes() + images_ * sizeof(std::uint32_t) + gpu::kAlignment + list_bytes() +
-         decode_.shared_growth_bytes(among_few);
+  // As if lay_out() had been called.
+  gpu::Arena all = arena_;
+  all.extend(gpu::Part::kUploaded, list_bytes());
+  all.extend(gpu::Part::kZeroed, images_ * sizeof(std::uint32_t) + gpu::kAlignment);
+  all.extend(gpu::Part::kEarly, decode_.array_bytes() + decode_.shared_growth_bytes(among_few));
+  all.extend(gpu::Part::kLate, records_bytes() + gpu::kAlignment);
+  return all.total_bytes();
 }
 
 std::uint64_t BatchPlan::pinned_bytes_alone() const {
   return arena_.bytes(gpu::Part::kUploaded) + arena_.bytes(gpu::Part::kFetched) + list_bytes() +
-         records_bytes() + encode_.output_bytes() + images_ * sizeof(std::uint32_t);
+         decode_.array_bytes() + 2 * records_bytes() + encode_.output_bytes() +
+         images_ * sizeof(std::uint32_t);
 }
 
 std::uint64_t BatchPlan::records_bytes() const {

@@ -65,9 +65,7 @@ class BatchPlan {
   [[nodiscard]] std::uint32_t first_decoded(std::size_t image) const { return decoded_[image]; }
 
  private:
-  [[nodiscard]] std::uint64_t list_bytes() const {
-    return decode_.list_bytes() + picture_.list_bytes() + encode_.list_bytes();
-  }
+  [[nodiscard]] std::uint64_t list_bytes() const;
 
   Tuning tuning_;
   gpu::Arena arena_;

@@ -213,14 +213,17 @@ std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
 }
 
 std::uint64_t DecodeStage::list_bytes() const {
-  constexpr std::uint64_t kArrays = 12;  // at least as many as lay_out() aligns
-  std::uint64_t bytes = kArrays * gpu::kAlignment;
+  std::uint64_t bytes = 0;
   for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
-  bytes += progressive_.list_bytes();
+  return bytes + progressive_.list_bytes();
+}
+
+std::uint64_t DecodeStage::array_bytes() const {
+  constexpr std::uint64_t kArrays = 12;  // at least as many as lay_out() aligns
   const std::uint64_t each =
       head_bytes() + column_words(layout_.subsequence_bytes) * 4 + kStateBytes;
   const std::uint64_t candidate_tiles = layout_.enumerates != 0 ? subsequences_ / kSpanThreads : 0;
-  return bytes + subsequences_ * each + scans_.size() * sizeof(std::uint32_t) +
+  return kArrays * gpu::kAlignment + subsequences_ * each + scans_.size() * sizeof(std::uint32_t) +
          candidate_tiles * (sizeof(CandidateMap) + sizeof(SegmentSum)) +
          canonical_.size() / 2 * sizeof(TablePair);
 }

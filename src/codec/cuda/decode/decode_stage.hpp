@@ -71,8 +71,9 @@ class DecodeStage {
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
 
-  /// Bound on the bytes that lay_out() will add to an arena.
+  /// Bounds on the bytes that lay_out() will add to an arena: to Part::kUploaded, to Part::kEarly.
   [[nodiscard]] std::uint64_t list_bytes() const;
+  [[nodiscard]] std::uint64_t array_bytes() const;
   /// How many more bytes these items can take in a batch with other items, since those decide how
   /// long subsequences are, and how wide some arrays over subsequences.
   /// @param among_few  whether the batch may be one of Tuning::lone_images or fewer

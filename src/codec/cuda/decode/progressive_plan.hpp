@@ -65,7 +65,7 @@ class ProgressivePlan {
                  std::span<const gpu::Slice<std::uint8_t>> data, gpu::Arena& arena);
 
   [[nodiscard]] bool empty() const noexcept { return images_.empty(); }
-  /// Bound on the bytes that lay_out() will add to an arena.
+  /// Bound on the bytes that lay_out() will add to Part::kUploaded of an arena.
   [[nodiscard]] std::uint64_t list_bytes() const;
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;

@@ -195,7 +195,7 @@ std::uint32_t EncodeStage::quantiser(int quality, bool chrominance) {
 }
 
 std::uint64_t EncodeStage::list_bytes() const {
-  std::uint64_t bytes = streams_.size() * sizeof(OutputRecord) + gpu::kAlignment;
+  std::uint64_t bytes = 0;
   for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
   return bytes;
 }

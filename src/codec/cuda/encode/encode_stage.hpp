@@ -55,7 +55,7 @@ class EncodeStage {
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
 
-  /// Bound on the bytes that lay_out() will add to an arena.
+  /// Bound on the bytes that lay_out() will add to an arena, besides the records of the streams.
   [[nodiscard]] std::uint64_t list_bytes() const;
   [[nodiscard]] std::uint32_t stream_count() const noexcept { return streams_.size(); }
   /// Bound on the bytes of all finished streams, packed.

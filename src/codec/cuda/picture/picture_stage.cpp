@@ -20,7 +20,7 @@ namespace {
 constexpr auto kSquare = static_cast<std::uint32_t>(kPostProcessTile);
 
 template <typename T>
-gpu::Slice<T> add_scratch(gpu::Arena& arena, std::uint64_t count) {
+gpu::Slice<T> add_late(gpu::Arena& arena, std::uint64_t count) {
   return arena.add<T>(gpu::Part::kLate, count, gpu::kVectorAlignment);
 }
 
@@ -261,8 +261,8 @@ std::uint32_t PictureStage::across(Kernel kernel, const plan::AxisMap& axis, gpu
   AcrossPlan made;
   made.desc.taps = axis_taps(kernel, axis);
   made.desc.run = across_words(made.desc.taps);
-  made.first = add_scratch<std::uint32_t>(arena, outputs);
-  made.weights = add_scratch<uint2>(arena, std::uint64_t{outputs} * made.desc.run);
+  made.first = add_late<std::uint32_t>(arena, outputs);
+  made.weights = add_late<uint2>(arena, std::uint64_t{outputs} * made.desc.run);
   across_.add(made);
   across_weight_tiles_.add_parts(index, base::ceil_div(outputs, std::uint32_t{kWeightThreads}));
   return index;
@@ -275,8 +275,8 @@ std::uint32_t PictureStage::down(Kernel kernel, const plan::AxisMap& axis, const
   DownPlan made;
   DownRows& rows = made.desc.rows;
   rows = make_down_rows(kernel, axis, part);
-  made.first = add_scratch<std::uint32_t>(arena, rows.groups());
-  made.weights = add_scratch<float4>(arena, std::uint64_t{rows.groups()} * rows.span);
+  made.first = add_late<std::uint32_t>(arena, rows.groups());
+  made.weights = add_late<float4>(arena, std::uint64_t{rows.groups()} * rows.span);
   down_.add(made);
   down_weight_tiles_.add_parts(
       index, base::ceil_div(rows.groups() * kRowGroup, std::uint32_t{kWeightThreads}));

@@ -72,7 +72,7 @@ class PictureStage {
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
 
-  /// Bound on the bytes that lay_out() will add to an arena.
+  /// Bound on the bytes that lay_out() will add to Part::kUploaded of an arena.
   [[nodiscard]] std::uint64_t list_bytes() const;
 
   void enqueue(const StageRun& run) const;
