@@ -72,7 +72,7 @@ Matrix make_srgb_inverse() {
 
 std::uint8_t sample_of(double value) {
   const double clamped = std::clamp(value, 0.0, 1.0);
-  const auto word = static_cast<std::uint32_t>(clamped * 65535.0 + 0.5);
+  const auto word = static_cast<std::uint32_t>(std::floor(clamped * 65535.0 + 0.5));
   return static_cast<std::uint8_t>((word * 65281u + 8388608u) >> 24);
 }
 

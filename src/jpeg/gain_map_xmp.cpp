@@ -73,7 +73,7 @@ std::string prefix_for(const XmpTree& tree, std::string_view name_space, std::st
 
 std::string bind_prefix(pugi::xml_node node, const XmpTree& tree, std::string_view name_space,
                         const char* wanted) {
-  const std::string prefix = prefix_for(tree, name_space, wanted);
+  std::string prefix = prefix_for(tree, name_space, wanted);
   const std::string binding = "xmlns:" + prefix;
   if (!node.attribute(binding.c_str())) {
     node.append_attribute(binding.c_str()) = std::string(name_space).c_str();
@@ -97,7 +97,7 @@ std::vector<ContainerItem> find_container_items(std::string_view xmp) {
       take_micro_video(tree->name(attribute.name()), attribute.value(), micro_videos);
     }
     take_micro_video(name, node.child_value(), micro_videos);
-    node = next_node(node, tree->document(), !is_directory);
+    node = next_node(node, tree->document().root(), !is_directory);
   }
   // Items lie one after another up to the end of the file.
   std::size_t from_end = 0;

@@ -88,7 +88,7 @@ class XmpRewriter {
       } else {
         edit(node);
       }
-      node = next_node(node, document, !goes);
+      node = next_node(node, document.root(), !goes);
     }
     for (auto& node : doomed_) node.parent().remove_child(node);
     return !doomed_.empty() ? Done::kRemovals : changed_ ? Done::kChanges : Done::kNothing;

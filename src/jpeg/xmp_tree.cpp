@@ -96,7 +96,7 @@ std::vector<pugi::xml_node> XmpTree::descriptions() const {
          child = child.next_sibling()) {
       if (name(child.name()) == XmpName{kRdfNamespace, "Description"}) found.push_back(child);
     }
-    node = next_node(node, document_, !is_rdf);
+    node = next_node(node, document_.root(), !is_rdf);
   }
   return found;
 }
