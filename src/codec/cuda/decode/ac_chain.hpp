@@ -251,15 +251,17 @@ class RefinementChain : public AcChain<true> {
  private:
   /// What a plain code of the table drops with its sign and the corrections before it, at most.
   static constexpr std::uint32_t kMaxPlainBits = Store::kNearBits + 1 + 7;
-  /// What a round takes: one code of any kind, corrections of two blocks, padding behind a segment,
-  /// and plain codes.
+  /// What a pass of plain codes takes.
   static constexpr std::uint32_t kMaxPassBits = kAcCodesPerRound * kMaxPlainBits;
+  /// What a round takes without more passes: one code of any kind, corrections of two blocks,
+  /// padding behind a segment, and a pass.
   static constexpr std::uint32_t kMaxRoundBits = 31 + 63 + 63 + 7 + kMaxPassBits;
   static_assert((kAcCodesPerRound - 1) * kMaxPlainBits + Store::kNearBits <= 64,
                 "the window holds the codes of a round");
 
   /// Takes one code, if it is plain and its coefficient is one of the next 8; or does nothing, as
   /// where the band has no free coefficient left, or no block has begun.
+  /// @return whether it took one
   FW_HD bool plain_step() {
     const std::uint32_t code = near_code();
     const std::uint32_t place = nth_bit::find(row_, code);
