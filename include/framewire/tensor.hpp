@@ -121,6 +121,31 @@ struct PictureSize {
 [[nodiscard]] FRAMEWIRE_API Result<PictureSize> read_picture_size(
     std::span<const std::uint8_t> jpeg, bool exif = false, const Limits& limits = {});
 
+/// A batch that a device makes, begun by TensorDecoder::begin_to_device(). Ending it waits for the
+/// device, which still writes to the batch's memory. Move-only; may outlive its decoder.
+///
+/// Thread safety: calls on it count as calls on its decoder.
+class FRAMEWIRE_API TensorBatch {
+ public:
+  ~TensorBatch();
+  TensorBatch(TensorBatch&&) noexcept;
+  TensorBatch& operator=(TensorBatch&&) noexcept;
+
+  /// Returns when the batch is there, for every stream and thread, what the host makes included.
+  /// Behind the first call it returns the same at once.
+  /// @return as TensorDecoder::decode_to_device(): busy, device_lost
+  [[nodiscard]] Result<void> wait();
+
+  /// As TensorDecoder::image(), of this batch. Errors: also invalid_input before wait().
+  [[nodiscard]] const Result<TensorImage>& image(std::size_t index) const;
+
+ private:
+  friend class TensorDecoder;
+  class FRAMEWIRE_LOCAL Impl;
+  explicit TensorBatch(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
 /// Decodes batches of JPEGs into tensors.
 ///
 /// What is decoded, and how: baseline, extended and progressive files, Huffman or arithmetic, of 8
@@ -170,6 +195,16 @@ class FRAMEWIRE_API TensorDecoder {
   ///       to some 0.5 GB for each of up to 16 threads, or as much as one image needs
   [[nodiscard]] Result<void> decode_to_device(std::span<const TensorItem> items,
                                               const DeviceTensorView& out);
+
+  /// decode_to_device() in two steps: returns when all files have been copied and all work is under
+  /// way, and TensorBatch::wait() when the batch is there. Files of the next batch are then copied
+  /// while the device makes this one, so two under way keep it at work. image() knows of none.
+  /// @param items  must stay until wait() has returned, with their bytes: those of files that the
+  ///               host makes are read once more then
+  /// @return as decode_to_device(). Then nothing is under way, and the batch holds anything
+  /// @cost as decode_to_device(): what is kept does not grow with the number of batches under way
+  [[nodiscard]] Result<TensorBatch> begin_to_device(std::span<const TensorItem> items,
+                                                    const DeviceTensorView& out);
 
   /// What was decoded of an image of the last batch, or why it was not. Valid until the next
   /// decode().

@@ -11,6 +11,7 @@
 #include <tensor/tensor_options.hpp>
 #include <tensor/thread_pool.hpp>
 #include <thread>
+#include <utility>
 
 namespace framewire {
 namespace {
@@ -19,10 +20,57 @@ using namespace tensor;
 
 }  // namespace
 
+class TensorBatch::Impl {
+ public:
+  /// @param batch  null: no images
+  Impl(std::unique_ptr<DeviceBatch> batch, std::uint8_t* ok) : batch_(std::move(batch)), ok_(ok) {}
+
+  [[nodiscard]] Result<void> wait() {
+    if (batch_ == nullptr) return done_;
+    const auto batch = std::exchange(batch_, nullptr);
+    done_ = await(*batch);
+    no_image_ = fail(StatusCode::kInvalidInput, "the batch has no image of that index");
+    return done_;
+  }
+  [[nodiscard]] const Result<TensorImage>& image(std::size_t index) const {
+    return index < images_.size() ? images_[index] : no_image_;
+  }
+  [[nodiscard]] std::vector<Result<TensorImage>> take_images() { return std::move(images_); }
+
+ private:
+  [[nodiscard]] Result<void> await(DeviceBatch& batch) try {
+    if (auto done = batch.wait(); !done) return done;
+    images_ = std::move(batch.images());
+    for (std::size_t i = 0; ok_ != nullptr && i < images_.size(); ++i) ok_[i] = images_[i] ? 1 : 0;
+    return {};
+  } catch (const std::bad_alloc&) {
+    return fail(StatusCode::kBusy, "memory ran out");
+  }
+
+  std::unique_ptr<DeviceBatch> batch_;  ///< null: over
+  std::uint8_t* ok_;
+  Result<void> done_;
+  std::vector<Result<TensorImage>> images_;
+  Result<TensorImage> no_image_ =
+      fail(StatusCode::kInvalidInput,
+           "images are known when the batch is there; accepted: wait() first");
+};
+
+TensorBatch::TensorBatch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TensorBatch::~TensorBatch() = default;
+TensorBatch::TensorBatch(TensorBatch&&) noexcept = default;
+TensorBatch& TensorBatch::operator=(TensorBatch&&) noexcept = default;
+Result<void> TensorBatch::wait() { return impl_->wait(); }
+const Result<TensorImage>& TensorBatch::image(std::size_t index) const {
+  return impl_->image(index);
+}
+
 class TensorDecoder::Impl {
  public:
   explicit Impl(const TensorOptions& options)
-      : options_(options), maker_(options), workers_(options.threads) {
+      : options_(options),
+        maker_(std::make_shared<const ImageMaker>(options)),
+        workers_(options.threads) {
     image_bytes_ = element_bytes(options.type) *
                    static_cast<std::uint64_t>(channel_count(options.color)) *
                    static_cast<std::uint64_t>(options.width_px) *
@@ -42,7 +90,7 @@ class TensorDecoder::Impl {
     images_.assign(items.size(), fail(StatusCode::kInternal, "the image was not reached"));
     auto done = workers_.run(items.size(), [&](std::size_t thread, std::size_t i) {
       auto* to = static_cast<std::uint8_t*>(out.data) + i * image_bytes_;
-      images_[i] = maker_.make(i, items[i], to, workspaces_[thread]);
+      images_[i] = maker_->make(i, items[i], to, workspaces_[thread]);
       if (!images_[i]) std::memset(to, 0, image_bytes_);
       if (out.ok != nullptr) out.ok[i] = images_[i] ? 1 : 0;
     });
@@ -52,25 +100,27 @@ class TensorDecoder::Impl {
 
   [[nodiscard]] Result<void> decode_to_device(std::span<const TensorItem> items,
                                               const DeviceTensorView& out) {
+    auto batch = begin_to_device(items, out);
+    if (!batch) return fail(batch.error());
+    if (auto done = (*batch)->wait(); !done) return done;
+    images_ = (*batch)->take_images();
+    return {};
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<TensorBatch::Impl>> begin_to_device(
+      std::span<const TensorItem> items, const DeviceTensorView& out) {
     images_.clear();
     if (device_ == nullptr) {
       return fail(StatusCode::kInvalidInput,
                   "this decoder's batches are made on the CPU; accepted: decode()");
     }
     if (out.stream.is_null()) return base::null_stream();
-    if (auto good = check(items.size(), out.data, out.bytes); !good) return good;
-    if (items.empty()) return {};
-    if (auto good = device_->check_memory(out.data); !good) return good;
-    images_.assign(items.size(), fail(StatusCode::kInternal, "the image was not reached"));
-    auto done = device_->decode(items, out, images_);
-    if (!done) {
-      images_.clear();
-      return done;
-    }
-    if (out.ok != nullptr) {
-      for (std::size_t i = 0; i < items.size(); ++i) out.ok[i] = images_[i] ? 1 : 0;
-    }
-    return {};
+    if (auto good = check(items.size(), out.data, out.bytes); !good) return fail(good.error());
+    if (items.empty()) return std::make_unique<TensorBatch::Impl>(nullptr, nullptr);
+    if (auto good = device_->check_memory(out.data); !good) return fail(good.error());
+    auto batch = device_->begin(items, out);
+    if (!batch) return fail(batch.error());
+    return std::make_unique<TensorBatch::Impl>(std::move(*batch), out.ok);
   }
 
   /// For options with a device. @return as TensorDecoder::make()
@@ -89,7 +139,7 @@ class TensorDecoder::Impl {
 
   /// Makes a batch by `call`. Where memory runs out no image of it is known.
   template <typename Call>
-  [[nodiscard]] Result<void> guard(Call call) try {
+  [[nodiscard]] auto guard(Call call) -> decltype(call()) try {
     return call();
   } catch (const std::bad_alloc&) {
     images_.clear();
@@ -118,13 +168,13 @@ class TensorDecoder::Impl {
   }
 
   TensorOptions options_;
-  ImageMaker maker_;
+  std::shared_ptr<const ImageMaker> maker_;
   std::uint64_t image_bytes_ = 0;
   std::vector<Workspace> workspaces_;  ///< one a thread
   std::vector<Result<TensorImage>> images_;
   Result<TensorImage> no_image_ =
       fail(StatusCode::kInvalidInput, "the last batch has no image of that index");
-  std::unique_ptr<DeviceBatches> device_;  ///< null: the CPU
+  std::shared_ptr<DeviceBatches> device_;  ///< null: the CPU
   ThreadPool workers_;                     ///< last: ends its threads before the rest goes
 };
 
@@ -157,6 +207,13 @@ Result<void> TensorDecoder::decode(std::span<const TensorItem> items, const Host
 Result<void> TensorDecoder::decode_to_device(std::span<const TensorItem> items,
                                              const DeviceTensorView& out) {
   return impl_->guard([&] { return impl_->decode_to_device(items, out); });
+}
+
+Result<TensorBatch> TensorDecoder::begin_to_device(std::span<const TensorItem> items,
+                                                   const DeviceTensorView& out) {
+  auto batch = impl_->guard([&] { return impl_->begin_to_device(items, out); });
+  if (!batch) return fail(batch.error());
+  return TensorBatch(std::move(*batch));
 }
 
 const Result<TensorImage>& TensorDecoder::image(std::size_t index) const {

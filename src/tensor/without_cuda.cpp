@@ -2,8 +2,8 @@
 
 namespace framewire::tensor {
 
-Result<std::unique_ptr<DeviceBatches>> make_device_batches(const TensorOptions& /*options*/,
-                                                           const ImageMaker& /*maker*/) {
+Result<std::shared_ptr<DeviceBatches>> make_device_batches(
+    const TensorOptions& /*options*/, std::shared_ptr<const ImageMaker> /*maker*/) {
   return fail(Status(StatusCode::kUnsupported, "this build has no CUDA; accepted: -1, the CPU")
                   .about("device"));
 }

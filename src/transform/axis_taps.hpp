@@ -17,6 +17,8 @@ struct AxisGeometry {
   std::int32_t out_size = 0;
   double origin = 0;
   double step = 1;
+
+  friend bool operator==(const AxisGeometry&, const AxisGeometry&) = default;
 };
 
 /// What all output samples of an axis share.

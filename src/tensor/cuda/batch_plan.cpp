@@ -85,8 +85,15 @@ void TensorBatchPlan::add_channel(Image& image, std::size_t channel,
                                   const transform::AxisGeometry& x,
                                   const transform::AxisGeometry& y) {
   ImageDesc& desc = image.desc;
-  desc.across[channel] = add_axis(x);
-  desc.down[channel] = add_axis(y);
+  // Planes of both chroma components are alike, and so are their weights.
+  const auto axis_for = [&](const std::uint32_t(&axes)[3], const transform::AxisGeometry& wanted) {
+    if (channel > 0 && axes_[axes[channel - 1]].weights.taps.taps.geometry == wanted) {
+      return axes[channel - 1];
+    }
+    return add_axis(wanted);
+  };
+  desc.across[channel] = axis_for(desc.across, x);
+  desc.down[channel] = axis_for(desc.down, y);
   desc.rows[channel] = y.in_size;
   desc.columns[channel] = columns_of(axes_[desc.across[channel]].weights.taps);
   desc.column_tiles[channel] =

@@ -55,6 +55,9 @@ __global__ void __launch_bounds__(kDownThreads) down_kernel(BatchDesc batch) {
   int samples[3] = {};
   if (image.exact && image.channels == 3) {
     filter<3>(batch.axes[image.down[0]], image.middle, image.width_px, from, sums);
+  } else if (image.channels == 3 && image.down[1] == image.down[2]) {
+    filter<1>(batch.axes[image.down[0]], image.middle, image.width_px, from, sums);
+    filter<2>(batch.axes[image.down[1]], image.middle + 1, image.width_px, from, sums + 1);
   } else {
 #pragma unroll
     for (int c = 0; c < 3; ++c) {

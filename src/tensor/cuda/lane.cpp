@@ -9,6 +9,7 @@
 #include <iterator>
 #include <jpeg/head_parser.hpp>
 #include <jpeg/parser.hpp>
+#include <new>
 #include <tensor/cuda/kernels.hpp>
 #include <tensor/cuda/lane.hpp>
 #include <tensor/cuda/tuning.hpp>
@@ -58,7 +59,8 @@ Result<TensorLane> TensorLane::make(const TensorOptions& options,
   return TensorLane(options, std::move(*transcoder));
 }
 
-Result<void> TensorLane::begin(const Call& call, std::size_t first, std::size_t count) {
+Result<void> TensorLane::begin(Call& call, std::size_t first, std::size_t count) {
+  call_ = &call;
   first_ = first;
   entries_.clear();
   entries_.resize(count);
@@ -73,10 +75,10 @@ Result<void> TensorLane::begin(const Call& call, std::size_t first, std::size_t 
   return begun_ || grown.error().code() == StatusCode::kBusy ? Result<void>{} : grown;
 }
 
-void TensorLane::prepare(const Call& call, std::size_t n) { entries_[n] = read(call, n); }
+void TensorLane::prepare(std::size_t n) { entries_[n] = read(n); }
 
-std::optional<TensorLane::Entry> TensorLane::read(const Call& call, std::size_t n) {
-  const TensorItem& item = call.items[first_ + n];
+std::optional<TensorLane::Entry> TensorLane::read(std::size_t n) {
+  const TensorItem& item = call_->items[first_ + n];
   if (!begun_ || item.jpeg.empty()) return std::nullopt;
   const base::Deadline deadline(options_->limits.deadline_ms);
   // The copies alone are believed: the caller's bytes may change meanwhile.
@@ -136,13 +138,14 @@ codec::cuda::Item TensorLane::item_of(const Entry& entry) const {
   return item;
 }
 
-Result<void> TensorLane::enqueue(const Call& call) {
+Result<void> TensorLane::enqueue() {
   for (std::size_t n = 0; n < entries_.size(); ++n) {
-    if (!entries_[n]) left_over_.push_back(first_ + n);
+    if (!entries_[n]) call_->outcome.leave(first_ + n);
   }
   const auto end = std::remove(entries_.begin(), entries_.end(), std::nullopt);
   for (auto from = entries_.begin(); from != end;) {
-    if (auto ok = finish(call); !ok) return ok;
+    finish();
+    if (call_->outcome.failed()) return {};
     std::uint64_t bytes = 0;
     auto to = from;
     while (to != end && bytes < kMaxBatchBytes) {
@@ -151,7 +154,7 @@ Result<void> TensorLane::enqueue(const Call& call) {
     }
     const std::span part(from, to);
     from = to;
-    auto enqueued = enqueue_part(call, part);
+    auto enqueued = enqueue_part(part);
     if (enqueued) {
       part_ = part;
       continue;
@@ -162,63 +165,69 @@ Result<void> TensorLane::enqueue(const Call& call) {
   return {};
 }
 
-Result<void> TensorLane::enqueue_part(const Call& call, Part part) {
+Result<void> TensorLane::enqueue_part(Part part) {
   items_.clear();
   plan_.clear();
   for (const auto& entry : part) {
     items_.push_back(item_of(*entry));
-    plan_.add(entry->file, entry->geometry, call.items[entry->index].flip,
-              call.out + entry->index * call.image_bytes);
+    plan_.add(entry->file, entry->geometry, call_->items[entry->index].flip,
+              call_->out + entry->index * call_->image_bytes);
   }
   plan_.lay_out();
   if (auto ok = transcoder_.enqueue(items_); !ok) return ok;
-  auto enqueued = enqueue_tensors(call);
+  auto enqueued = enqueue_tensors();
   if (!enqueued) (void)transcoder_.wait();  // its bytes may be taken for others behind this
   return enqueued;
 }
 
-Result<void> TensorLane::enqueue_tensors(const Call& call) {
+Result<void> TensorLane::enqueue_tensors() {
   const gpu::Arena& arena = plan_.arena();
   const std::uint64_t uploaded = arena.bytes(gpu::Part::kUploaded);
   if (auto ok = grow(staging_, gpu::BufferKind::kPinnedMapped, uploaded); !ok) return ok;
   if (auto ok = grow(device_, gpu::BufferKind::kDevice, arena.total_bytes()); !ok) return ok;
-  const BatchDesc batch = plan_.write(staging_.data(), device_.data(), transcoder_, call.tables);
-  const cudaStream_t stream = transcoder_.stream().get();
-  gpu::upload(device_.data(), staging_.data(), uploaded, stream);
-  launch_weights(batch, stream);
-  launch_across(batch, stream);
-  if (auto ok = transcoder_.wait_for(call.after); !ok) return ok;
-  launch_down(batch, stream);
+  const BatchDesc batch = plan_.write(staging_.data(), device_.data(), transcoder_, call_->tables);
+  const gpu::Stream& stream = transcoder_.stream();
+  gpu::upload(device_.data(), staging_.data(), uploaded, stream.get());
+  launch_weights(batch, stream.get());
+  launch_across(batch, stream.get());
+  if (auto ok = stream.wait_for(call_->after); !ok) return ok;
+  launch_down(batch, stream.get());
   return transcoder_.extend();
 }
 
-Result<void> TensorLane::finish(const Call& call) {
-  if (part_.empty()) return {};
+void TensorLane::finish() noexcept {
+  if (part_.empty()) return;
   const Part part = std::exchange(part_, {});
-  auto done = transcoder_.wait();
-  if (!done && done.error().code() == StatusCode::kBusy) {
-    leave(part);
-    return {};
+  try {
+    auto done = transcoder_.wait();
+    if (done) {
+      tell(part);
+    } else if (done.error().code() == StatusCode::kBusy) {
+      leave(part);
+    } else {
+      call_->outcome.note(std::move(done));
+    }
+  } catch (const std::bad_alloc&) {
+    call_->outcome.note(fail(StatusCode::kBusy, "memory ran out"));
   }
-  if (!done) return done;
+}
+
+void TensorLane::tell(Part part) {
   for (std::size_t i = 0; i < part.size(); ++i) {
     Entry& entry = *part[i];
     if (transcoder_.result(i).status != 0) {
-      left_over_.push_back(entry.index);
+      call_->outcome.leave(entry.index);
       continue;
     }
     TensorImage image = describe(entry.file, entry.geometry);
     std::move(entry.outcome.warnings.begin(), entry.outcome.warnings.end(),
               std::back_inserter(image.warnings));
-    call.images[entry.index] = std::move(image);
+    call_->images[entry.index] = std::move(image);
   }
-  return {};
 }
 
 void TensorLane::leave(Part part) {
-  for (const auto& entry : part) left_over_.push_back(entry->index);
+  for (const auto& entry : part) call_->outcome.leave(entry->index);
 }
-
-std::vector<std::size_t> TensorLane::take_left_over() { return std::exchange(left_over_, {}); }
 
 }  // namespace framewire::tensor::cuda

@@ -9,20 +9,11 @@
 #include <optional>
 #include <span>
 #include <tensor/cuda/batch_plan.hpp>
+#include <tensor/cuda/call.hpp>
 #include <tensor/image_maker.hpp>
 #include <vector>
 
 namespace framewire::tensor::cuda {
-
-/// A batch, as all lanes see it.
-struct Call {
-  std::span<const TensorItem> items;
-  std::uint8_t* out = nullptr;  ///< device
-  std::uint64_t image_bytes = 0;
-  cudaStream_t after = nullptr;  ///< writing begins when what it holds is over
-  const void* tables = nullptr;  ///< device
-  std::span<Result<TensorImage>> images;
-};
 
 /// begin(), then prepare() for each image, by any threads at once, then enqueue(), then finish();
 /// from group to group.
@@ -37,19 +28,21 @@ class TensorLane {
   [[nodiscard]] static std::uint64_t estimate_device_bytes(const jpeg::JpegFile& file,
                                                            const ImageGeometry& geometry);
 
-  /// Takes memory for the files of `count` images from `first` on. Where there is none, all of them
-  /// are left over. @return device_lost
-  [[nodiscard]] Result<void> begin(const Call& call, std::size_t first, std::size_t count);
+  /// Takes memory for the files of `count` images of a call from `first` on. Where there is none,
+  /// all of them are left over. @param call  stays until finish() has returned
+  /// @return device_lost
+  [[nodiscard]] Result<void> begin(Call& call, std::size_t first, std::size_t count);
   /// Copies the group's n-th file to where the device copies from, parses it, and reads what host
   /// threads must read.
-  void prepare(const Call& call, std::size_t n);
+  void prepare(std::size_t n);
   /// Enqueues the group. Images that together need more of the device's memory than one batch may
   /// take are made in several, and all but the last awaited. @return device_lost
-  [[nodiscard]] Result<void> enqueue(const Call& call);
-  /// Waits for what is under way; nothing is afterwards, whatever happens. @return device_lost
-  [[nodiscard]] Result<void> finish(const Call& call);
-  /// Images that the device did not take, or gave up, since the last call of this function.
-  [[nodiscard]] std::vector<std::size_t> take_left_over();
+  [[nodiscard]] Result<void> enqueue();
+  /// Waits for what is under way, and tells its call; nothing is afterwards, whatever happens.
+  void finish() noexcept;
+  [[nodiscard]] bool busy() const noexcept { return !part_.empty(); }
+  /// Whether a group of this call is under way.
+  [[nodiscard]] bool serves(const Call& call) const noexcept { return call_ == &call && busy(); }
 
  private:
   struct Entry {
@@ -67,13 +60,15 @@ class TensorLane {
 
   TensorLane(const TensorOptions& options, codec::cuda::Transcoder transcoder)
       : options_(&options), transcoder_(std::move(transcoder)), plan_(options) {}
-  [[nodiscard]] std::optional<Entry> read(const Call& call, std::size_t n);
+  [[nodiscard]] std::optional<Entry> read(std::size_t n);
   /// Fills entry.file. @param bytes  the whole file, as copied. @return whether it can be decoded
   [[nodiscard]] bool read_file(Entry& entry, std::span<const std::uint8_t> bytes,
                                base::Deadline deadline) const;
   [[nodiscard]] codec::cuda::Item item_of(const Entry& entry) const;
-  [[nodiscard]] Result<void> enqueue_part(const Call& call, Part part);
-  [[nodiscard]] Result<void> enqueue_tensors(const Call& call);
+  [[nodiscard]] Result<void> enqueue_part(Part part);
+  [[nodiscard]] Result<void> enqueue_tensors();
+  /// What became of the images of a part that has been made.
+  void tell(Part part);
   void leave(Part part);
 
   const TensorOptions* options_;
@@ -82,13 +77,13 @@ class TensorLane {
   gpu::Buffer files_;  ///< pinned
   gpu::Buffer staging_;
   gpu::Buffer device_;
+  Call* call_ = nullptr;              ///< the group's
   std::size_t first_ = 0;             ///< image of the group
   bool begun_ = false;                ///< whether files_ has room for the group
   std::vector<std::size_t> offsets_;  ///< of the group's files in files_
   std::vector<std::optional<Entry>> entries_;
-  Part part_;  ///< of entries_, that is under way; never one of an earlier call
+  Part part_;  ///< of entries_, that is under way
   std::vector<codec::cuda::Item> items_;
-  std::vector<std::size_t> left_over_;
 };
 
 }  // namespace framewire::tensor::cuda

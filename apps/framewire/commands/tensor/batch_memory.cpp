@@ -26,6 +26,16 @@ Result<void> TensorBatchMemory::decode(TensorDecoder& decoder, std::span<const T
       items, {device_.data(), bytes, CudaStream::per_thread_default(), nullptr});
 }
 
+Result<TensorBatch> TensorBatchMemory::begin(TensorDecoder& decoder,
+                                             std::span<const TensorItem> items) {
+  const std::uint64_t bytes = items.size() * decoder.image_bytes();
+  if (auto ready = reserve_on_device(decoder.options().device, bytes); !ready) {
+    return fail(ready.error());
+  }
+  return decoder.begin_to_device(
+      items, {device_.data(), bytes, CudaStream::per_thread_default(), nullptr});
+}
+
 Result<std::span<const std::uint8_t>> TensorBatchMemory::read(std::uint64_t bytes) {
   if (device_.size() > 0 && bytes > 0) {
     if (host_.size() < bytes) host_.resize(bytes);

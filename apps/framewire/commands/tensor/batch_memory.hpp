@@ -14,6 +14,9 @@ class TensorBatchMemory {
  public:
   /// Decodes into memory that is kept for the next batch.
   [[nodiscard]] Result<void> decode(TensorDecoder& decoder, std::span<const TensorItem> items);
+  /// Begins a batch on the decoder's device. @see TensorDecoder::begin_to_device()
+  [[nodiscard]] Result<TensorBatch> begin(TensorDecoder& decoder,
+                                          std::span<const TensorItem> items);
   /// The first `bytes` of the last batch, copied from its device where it has one.
   [[nodiscard]] Result<std::span<const std::uint8_t>> read(std::uint64_t bytes);
 

@@ -48,6 +48,10 @@ constexpr OptionSpec kTensorOwn[] = {
     {"bench", "", "", "", "decode all inputs from memory, again and again, and say how fast",
      "Output"},
     {"seconds", "S", "", "3", "how long --bench goes on", "Output"},
+    {"under-way", "N", "", "1",
+     "with --bench and --device: batches that are begun before the first of them is waited for; "
+     "above 1 all time counts, not that of the calls alone",
+     "Output"},
     {"json", "", "", "", "print a report as JSON on standard output", "Output"},
     {"quiet", "", "", "", "print errors only", "Output"}};
 
@@ -148,6 +152,7 @@ Result<void> take_numbers(const Arguments& arguments, TensorPlan& plan) {
   if (arguments.has("bench")) {
     if (auto ok = take_number(arguments, "seconds", 0.01, 3600.0, plan.seconds); !ok) return ok;
   }
+  if (auto ok = take_number(arguments, "under-way", 1u, 16u, plan.under_way); !ok) return ok;
   if (arguments.has("device")) {
     if (auto ok = take_number(arguments, "device", 0, 1023, plan.options.device); !ok) return ok;
   }
@@ -213,6 +218,10 @@ Result<TensorPlan> make_tensor_plan(const Arguments& arguments) {
   }
   if (!arguments.has("bench") && arguments.given.contains("seconds")) {
     return misuse("--seconds: how long --bench goes on; accepted with --bench");
+  }
+  if (arguments.given.contains("under-way") &&
+      (!arguments.has("bench") || plan.options.device < 0)) {
+    return misuse("--under-way: batches at once; accepted with --bench and --device");
   }
   if (arguments.has("bench") && !plan.out.empty()) {
     return misuse("--bench writes nothing; accepted: either --bench or --out");

@@ -25,8 +25,9 @@ struct TensorPlan {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
   std::uint32_t batch = 0;
-  double seconds = 0;  ///< of --bench; 0: once over the inputs
-  std::string out;     ///< empty: nothing is written
+  double seconds = 0;           ///< of --bench; 0: once over the inputs
+  std::uint32_t under_way = 1;  ///< of --bench on a device: batches
+  std::string out;              ///< empty: nothing is written
 };
 
 /// @return misuse()

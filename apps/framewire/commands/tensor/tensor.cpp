@@ -9,9 +9,11 @@
 #include <commands/tensor/batch_memory.hpp>
 #include <commands/tensor/npy_file.hpp>
 #include <commands/tensor/samples.hpp>
+#include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
 #include <transport/device.hpp>
+#include <utility>
 
 namespace framewire::app {
 namespace {
@@ -62,7 +64,7 @@ class TensorRun {
       if (samples->empty()) return {};
       const auto items = make_items(*samples, plan_, plan_.epoch);
       if (auto done = decode(*samples, items); !done) return done;
-      if (auto told = tell(*samples, items, file != nullptr); !told) return told;
+      if (auto told = tell(decoder_, *samples, items, file != nullptr); !told) return told;
       if (file != nullptr) {
         const auto elements = batch_.read(samples->size() * decoder_.image_bytes());
         if (!elements) return fail(elements.error());
@@ -84,6 +86,7 @@ class TensorRun {
       batches.emplace_back(samples->begin() + static_cast<std::ptrdiff_t>(i),
                            samples->begin() + static_cast<std::ptrdiff_t>(end));
     }
+    if (plan_.under_way > 1) return bench_overlapping(batches);
     const auto start = base::Clock::now();
     // Whole rounds: otherwise a run would favour the inputs that come first. The first is not
     // counted.
@@ -92,14 +95,9 @@ class TensorRun {
         const auto items = make_items(batch, plan_, epoch);
         if (auto done = decode(batch, items); !done) return done;
         if (round > 0) continue;
-        if (auto told = tell(batch, items, false); !told) return told;
+        if (auto told = tell(decoder_, batch, items, false); !told) return told;
       }
-      if (round == 0) {
-        // What fails is told of once, and counts in no figure of speed.
-        const std::uint64_t failures = counts_.failures;
-        counts_ = {};
-        counts_.failures = failures;
-      }
+      if (round == 0) count_anew();
       if (round > 0 && base::elapsed_us(start) >= plan_.seconds * 1e6) return {};
     }
   }
@@ -112,24 +110,84 @@ class TensorRun {
 
  private:
   Result<void> decode(const std::vector<Sample>& samples, const std::vector<TensorItem>& items) {
-    const std::uint64_t bytes = items.size() * decoder_.image_bytes();
     const auto start = base::Clock::now();
     const double cpu_start = cpu_seconds();
     auto done = batch_.decode(decoder_, items);
     counts_.cpu_seconds += cpu_seconds() - cpu_start;
     counts_.seconds += base::elapsed_us(start) / 1e6;
     if (!done) return done;
-    counts_.images += items.size();
-    counts_.bytes_out += bytes;
-    for (const Sample& sample : samples) counts_.bytes_in += sample.bytes.size();
+    count(samples);
     return {};
   }
 
-  Result<void> tell(const std::vector<Sample>& samples, const std::vector<TensorItem>& items,
-                    bool keep_rows) {
+  /// A batch that is under way, and where it goes.
+  struct Turn {
+    TensorBatchMemory memory;
+    const std::vector<Sample>* samples = nullptr;
+    std::vector<TensorItem> items;
+    std::optional<TensorBatch> batch;
+  };
+
+  /// bench(), each batch begun before earlier ones are waited for.
+  Result<void> bench_overlapping(const std::vector<std::vector<Sample>>& batches) {
+    std::vector<Turn> turns(plan_.under_way);
+    std::size_t next = 0;
+    auto start = base::Clock::now();
+    double cpu_start = cpu_seconds();
+    for (std::uint32_t epoch = plan_.epoch, round = 0;; ++epoch, ++round) {
+      for (const auto& samples : batches) {
+        Turn& turn = turns[next++ % turns.size()];
+        if (auto done = end(turn, round == 0); !done) return done;
+        turn.samples = &samples;
+        turn.items = make_items(samples, plan_, epoch);
+        auto begun = turn.memory.begin(decoder_, turn.items);
+        if (!begun) return fail(begun.error());
+        turn.batch = std::move(*begun);
+      }
+      const bool over = round > 0 && base::elapsed_us(start) >= plan_.seconds * 1e6;
+      if (round > 0 && !over) continue;
+      for (Turn& turn : turns) {
+        if (auto done = end(turn, round == 0); !done) return done;
+      }
+      if (over) {
+        counts_.seconds = base::elapsed_us(start) / 1e6;
+        counts_.cpu_seconds = cpu_seconds() - cpu_start;
+        return {};
+      }
+      count_anew();
+      start = base::Clock::now();
+      cpu_start = cpu_seconds();
+    }
+  }
+
+  Result<void> end(Turn& turn, bool telling) {
+    if (!turn.batch) return {};
+    if (auto done = turn.batch->wait(); !done) return done;
+    count(*turn.samples);
+    const auto batch = std::exchange(turn.batch, std::nullopt);
+    return telling ? tell(*batch, *turn.samples, turn.items, false) : Result<void>{};
+  }
+
+  /// Behind the first round: what fails is told of once, and counts in no figure of speed.
+  void count_anew() {
+    const std::uint64_t failures = counts_.failures;
+    counts_ = {};
+    counts_.failures = failures;
+  }
+
+  void count(const std::vector<Sample>& samples) {
+    counts_.images += samples.size();
+    counts_.bytes_out += samples.size() * decoder_.image_bytes();
+    for (const Sample& sample : samples) counts_.bytes_in += sample.bytes.size();
+  }
+
+  /// @param made  a decoder or a batch, which knows the images
+  template <typename Made>
+  Result<void> tell(const Made& made, const std::vector<Sample>& samples,
+                    const std::vector<TensorItem>& items, bool keep_rows) {
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const Sample& sample = samples[i];
-      const auto& image = decoder_.image(i);
+      const auto& image = made.image(i);
       if (sample.permissions) narrow(permissions_, *sample.permissions);
       if (keep_rows) rows_ += one_line(row_json(sample, items[i], image));
       if (!image) {
@@ -171,6 +229,7 @@ Json summary_json(const Arguments& arguments, const TensorPlan& plan, const Tens
                {"device", decoder.options().device},
                {"threads", decoder.options().threads},
                {"batch", plan.batch},
+               {"under_way", plan.under_way},
                {"seconds", counts.seconds},
                {"cpu_seconds", counts.cpu_seconds},
                {"images_per_second", rate(images, counts.seconds)},
