@@ -415,8 +415,11 @@ TEST_F(GpuTensor, BatchesUnderWayAreThoseOneByOne) {
       const auto& image = all[i].batch.image(n);
       const auto& other = alone.image(n);
       ASSERT_EQ(image.has_value(), other.has_value());
-      if (image) EXPECT_EQ(image->warnings.size(), other->warnings.size());
-      if (!image) EXPECT_EQ(image.error().to_string(), other.error().to_string());
+      if (image) {
+        EXPECT_EQ(image->warnings.size(), other->warnings.size());
+      } else {
+        EXPECT_EQ(image.error().to_string(), other.error().to_string());
+      }
     }
   }
   all.pop_back();  // one more than was waited for may go at any time

@@ -13,6 +13,7 @@
 #include <extension/without_gil.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace framewire::python {
@@ -158,6 +159,7 @@ struct DecoderHandle::Batch {
   std::optional<OutputTensor> borrowed;  // what was given, or
   std::unique_ptr<BatchTensor> own;
   std::vector<Result<TensorImage>> images;
+  nb::object out;  // that was given
 };
 
 DecoderHandle::DecoderHandle(TensorDecoder&& decoder, std::shared_ptr<DeviceMemory> memory)
@@ -219,6 +221,22 @@ void DecoderHandle::find_memory(Batch& batch, nb::handle out) const {
   }
 }
 
+Result<DeviceTensorView> DecoderHandle::find_place(Batch& batch) {
+  CudaStream after = batch.stream;
+  if (batch.borrowed && batch.borrowed->pending()) {
+    auto done = synchronise(*batch.borrowed->pending(), options_.device);
+    if (!done) return fail(done.error());
+  } else if (!batch.borrowed) {
+    auto taken = memory_->take(batch.bytes, batch.stream);
+    if (!taken) return fail(taken.error());
+    after = taken->free_after;
+    batch.own = std::make_unique<BatchTensor>(options_.type, batch.shape, options_.device,
+                                              std::move(taken->block));
+  }
+  return DeviceTensorView{batch.own ? batch.own->data() : batch.borrowed->data(), batch.bytes,
+                          after, nullptr};
+}
+
 // Without the GIL.
 Result<void> DecoderHandle::run(Batch& batch) {
   const std::lock_guard lock(mutex_);
@@ -228,18 +246,9 @@ Result<void> DecoderHandle::run(Batch& batch) {
     void* const to = batch.own ? batch.own->data() : batch.borrowed->data();
     done = decoder_->decode(batch.items, {to, batch.bytes, nullptr});
   } else {
-    CudaStream after = batch.stream;
-    if (batch.borrowed && batch.borrowed->pending()) {
-      done = synchronise(*batch.borrowed->pending(), options_.device);
-    } else if (!batch.borrowed) {
-      auto taken = memory_->take(batch.bytes, batch.stream);
-      if (!taken) return fail(taken.error());
-      after = taken->free_after;
-      batch.own = std::make_unique<BatchTensor>(options_.type, batch.shape, options_.device,
-                                                std::move(taken->block));
-    }
-    void* const to = batch.own ? batch.own->data() : batch.borrowed->data();
-    if (done) done = decoder_->decode_to_device(batch.items, {to, batch.bytes, after, nullptr});
+    const auto place = find_place(batch);
+    if (!place) return fail(place.error());
+    done = decoder_->decode_to_device(batch.items, *place);
   }
   if (!done) return done;
   batch.images.reserve(batch.items.size());
@@ -249,25 +258,35 @@ Result<void> DecoderHandle::run(Batch& batch) {
   return {};
 }
 
-nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle flips,
-                                nb::handle out, std::uint64_t stream) {
+// Without the GIL.
+Result<TensorBatch> DecoderHandle::begin(Batch& batch) {
+  const std::lock_guard lock(mutex_);
+  if (decoder_ == nullptr) return fail(StatusCode::kCancelled, "closed");
+  const auto place = find_place(batch);
+  if (!place) return fail(place.error());
+  return decoder_->begin_to_device(batch.items, *place);
+}
+
+std::unique_ptr<DecoderHandle::Batch> DecoderHandle::make_batch(nb::handle jpegs, nb::handle crops,
+                                                                nb::handle flips, nb::handle out,
+                                                                std::uint64_t stream) const {
   if (getpid() != process_) {
     raise_closed(
         "the decoder belongs to the parent of this process, and none of its threads is here; make "
         "a decoder in each process, after fork()");
   }
-  Batch batch;
-  if (stream != 0) batch.stream = CudaStream(reinterpret_cast<void*>(stream));
+  auto batch = std::make_unique<Batch>();
+  if (stream != 0) batch->stream = CudaStream(reinterpret_cast<void*>(stream));
   if (memory_ != nullptr) {
-    if (const auto good = check_stream(batch.stream, options_.device); !good) raise(good.error());
+    if (const auto good = check_stream(batch->stream, options_.device); !good) raise(good.error());
   }
-  read_arguments(batch, jpegs, crops, flips);
-  find_memory(batch, out);
-  Result<void> done;
-  {
-    const WithoutGil released;
-    done = run(batch);
-  }
+  read_arguments(*batch, jpegs, crops, flips);
+  find_memory(*batch, out);
+  batch->out = nb::borrow(out);
+  return batch;
+}
+
+nb::tuple DecoderHandle::result_of(Batch& batch, const Result<void>& done) {
   if (!done && done.error().code() == StatusCode::kCancelled) {
     raise_closed("the decoder was closed; make another one");
   }
@@ -275,7 +294,6 @@ nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle f
     raise(Status(done.error().code(), done.error().message()).about("out"));
   }
   if (!done) raise(done.error());
-
   nb::list errors;
   nb::list made;
   for (std::size_t i = 0; i < batch.images.size(); ++i) {
@@ -284,11 +302,79 @@ nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle f
     made.append(image ? nb::object(fields_of(*image)) : nb::object(nb::none()));
   }
   const nb::object tensor =
-      batch.own ? nb::cast(batch.own.release(), nb::rv_policy::take_ownership) : nb::borrow(out);
+      batch.own ? nb::cast(batch.own.release(), nb::rv_policy::take_ownership) : batch.out;
   return nb::make_tuple(tensor, errors, made);
 }
 
+nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle flips,
+                                nb::handle out, std::uint64_t stream) {
+  const auto batch = make_batch(jpegs, crops, flips, out, stream);
+  Result<void> done;
+  {
+    const WithoutGil released;
+    done = run(*batch);
+  }
+  return result_of(*batch, done);
+}
+
+std::unique_ptr<BatchUnderWay> DecoderHandle::begin(nb::handle_t<DecoderHandle> self,
+                                                    nb::handle jpegs, nb::handle crops,
+                                                    nb::handle flips, nb::handle out,
+                                                    std::uint64_t stream) {
+  DecoderHandle& handle = *nb::inst_ptr<DecoderHandle>(self);
+  auto batch = handle.make_batch(jpegs, crops, flips, out, stream);
+  Result<TensorBatch> begun = fail(StatusCode::kInternal, "not begun");
+  {
+    const WithoutGil released;
+    begun = handle.begin(*batch);
+  }
+  if (!begun) {
+    (void)result_of(*batch, fail(begun.error()));
+  }
+  return std::make_unique<BatchUnderWay>(nb::borrow(self), std::move(batch), std::move(*begun));
+}
+
+BatchUnderWay::BatchUnderWay(nb::object decoder, std::unique_ptr<DecoderHandle::Batch> batch,
+                             TensorBatch&& made)
+    : decoder_(std::move(decoder)), batch_(std::move(batch)), made_(std::move(made)) {}
+
+BatchUnderWay::~BatchUnderWay() { end(); }
+
+DecoderHandle& BatchUnderWay::decoder() const { return *nb::inst_ptr<DecoderHandle>(decoder_); }
+
+void BatchUnderWay::end() noexcept {
+  if (!made_) return;
+  if (getpid() != decoder().process_) {
+    (void)new TensorBatch(std::move(*made_));  // would wait for a device of another process
+    return;
+  }
+  const WithoutGil released;
+  const std::lock_guard lock(decoder().mutex_);
+  made_.reset();
+}
+
+nb::tuple BatchUnderWay::wait() {
+  if (getpid() != decoder().process_) {
+    raise_closed("the batch belongs to the parent of this process");
+  }
+  const auto batch = std::exchange(batch_, nullptr);
+  if (batch == nullptr) raise(Status(StatusCode::kInternal, "the batch was waited for before"));
+  Result<void> done;
+  {
+    const WithoutGil released;
+    const std::lock_guard lock(decoder().mutex_);
+    done = made_->wait();
+    batch->images.reserve(batch->items.size());
+    for (std::size_t i = 0; done && i < batch->items.size(); ++i) {
+      batch->images.push_back(made_->image(i));
+    }
+    made_.reset();
+  }
+  return DecoderHandle::result_of(*batch, done);
+}
+
 void bind_tensor_decoder(nb::module_& module) {
+  nb::class_<BatchUnderWay>(module, "BatchUnderWay").def("wait", &BatchUnderWay::wait);
   nb::class_<DecoderHandle>(module, "TensorDecoder")
       .def(nb::new_(&make), nb::arg("device"), nb::arg("width"), nb::arg("height"), nb::arg("type"),
            nb::arg("layout"), nb::arg("color"), nb::arg("kernel"), nb::arg("mean"), nb::arg("std"),
@@ -296,6 +382,14 @@ void bind_tensor_decoder(nb::module_& module) {
            nb::arg("limits"))
       .def("decode", &DecoderHandle::decode, nb::arg("jpegs").none(), nb::arg("crops").none(),
            nb::arg("flips").none(), nb::arg("out").none(), nb::arg("stream"))
+      .def(
+          "begin",
+          [](nb::handle_t<DecoderHandle> self, nb::handle jpegs, nb::handle crops, nb::handle flips,
+             nb::handle out, std::uint64_t stream) {
+            return DecoderHandle::begin(self, jpegs, crops, flips, out, stream).release();
+          },
+          nb::arg("jpegs").none(), nb::arg("crops").none(), nb::arg("flips").none(),
+          nb::arg("out").none(), nb::arg("stream"))
       .def("close", &DecoderHandle::close)
       .def("threads", [](const DecoderHandle& self) { return self.options().threads; });
 }

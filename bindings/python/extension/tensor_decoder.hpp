@@ -7,8 +7,11 @@
 #include <framewire/tensor.hpp>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace framewire::python {
+
+class BatchUnderWay;
 
 /// Decodes one batch at a time; other threads wait for their turn, without the GIL.
 class DecoderHandle {
@@ -30,18 +33,32 @@ class DecoderHandle {
   ///         do, and EngineClosed in a child and behind close()
   nanobind::tuple decode(nanobind::handle jpegs, nanobind::handle crops, nanobind::handle flips,
                          nanobind::handle out, std::uint64_t stream);
+  /// As decode(), of a decoder with a device: returns when all files have been copied and all work
+  /// is under way. @param self  this object, which is kept
+  [[nodiscard]] static std::unique_ptr<BatchUnderWay> begin(
+      nanobind::handle_t<DecoderHandle> self, nanobind::handle jpegs, nanobind::handle crops,
+      nanobind::handle flips, nanobind::handle out, std::uint64_t stream);
   /// Waits for the batch under way, ends the threads and frees the memory. Batches stay.
   void close();
   /// As given, with the number of threads in place of 0.
   [[nodiscard]] const TensorOptions& options() const noexcept { return options_; }
 
  private:
+  friend class BatchUnderWay;
   /// Of a call: what is read, and where it is written.
   struct Batch;
+  /// Reads the arguments of a call. Raises as decode().
+  [[nodiscard]] std::unique_ptr<Batch> make_batch(nanobind::handle jpegs, nanobind::handle crops,
+                                                  nanobind::handle flips, nanobind::handle out,
+                                                  std::uint64_t stream) const;
   void read_arguments(Batch& batch, nanobind::handle jpegs, nanobind::handle crops,
                       nanobind::handle flips) const;
   void find_memory(Batch& batch, nanobind::handle out) const;
   [[nodiscard]] Result<void> run(Batch& batch);
+  /// Under mutex_: where a batch on the device is written. @return busy, device_lost
+  [[nodiscard]] Result<DeviceTensorView> find_place(Batch& batch);
+  [[nodiscard]] Result<TensorBatch> begin(Batch& batch);
+  [[nodiscard]] static nanobind::tuple result_of(Batch& batch, const Result<void>& done);
 
   const pid_t process_;
   const TensorOptions options_;
@@ -49,6 +66,28 @@ class DecoderHandle {
   std::mutex mutex_;  // of what follows. Locked without the GIL, which is never asked for under it
   std::unique_ptr<TensorDecoder> decoder_;  ///< null behind close()
   std::shared_ptr<DeviceMemory> memory_;
+};
+
+/// A batch that a decoder's device makes. It holds what the batch is made of, and the decoder.
+/// Where nobody waits for it, its end does, without the GIL.
+class BatchUnderWay {
+ public:
+  BatchUnderWay(nanobind::object decoder, std::unique_ptr<DecoderHandle::Batch> batch,
+                TensorBatch&& made);
+  ~BatchUnderWay();
+  BatchUnderWay(const BatchUnderWay&) = delete;
+  BatchUnderWay& operator=(const BatchUnderWay&) = delete;
+
+  /// @return as DecoderHandle::decode(), once. Raises as that, and Internal a second time
+  [[nodiscard]] nanobind::tuple wait();
+
+ private:
+  [[nodiscard]] DecoderHandle& decoder() const;
+  void end() noexcept;
+
+  nanobind::object decoder_;
+  std::unique_ptr<DecoderHandle::Batch> batch_;  ///< null: waited for
+  std::optional<TensorBatch> made_;              ///< likewise
 };
 
 /// Adds TensorDecoder to the module.

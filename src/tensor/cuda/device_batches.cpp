@@ -45,15 +45,11 @@ void raise(std::atomic<bool>& flag) {
 std::vector<std::size_t> cut(std::span<const TensorItem> items) {
   const std::size_t max_images = std::clamp(base::ceil_div(items.size(), cuda::kGroupsOfBatch),
                                             cuda::kMinGroup, cuda::kMaxGroup);
-  std::uint64_t all_bytes = 0;
-  for (const TensorItem& item : items) all_bytes += item.jpeg.size();
-  const std::uint64_t max_bytes =
-      std::clamp(all_bytes / cuda::kMaxLanes, cuda::kMinGroupBytes, cuda::kMaxGroupBytes);
   std::vector<std::size_t> starts;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     bytes += items[i].jpeg.size();
-    if (starts.empty() || i - starts.back() == max_images || bytes > max_bytes) {
+    if (starts.empty() || i - starts.back() == max_images || bytes > cuda::kMaxGroupBytes) {
       starts.push_back(i);
       bytes = items[i].jpeg.size();
     }

@@ -143,6 +143,9 @@ class Tensor:
 _Box = Tuple[int, int, int, int]
 _RawImage = Tuple[int, int, _Box, int, List[Tuple[str, str, Optional[int]]]]
 
+class BatchUnderWay:
+    def wait(self) -> Tuple[Any, List[Optional[Error]], List[Optional[_RawImage]]]: ...
+
 class TensorDecoder:
     def __init__(
         self,
@@ -165,6 +168,9 @@ class TensorDecoder:
     def decode(
         self, jpegs: Iterable[Buffer], crops: Any, flips: Any, out: Any, stream: int
     ) -> Tuple[Any, List[Optional[Error]], List[Optional[_RawImage]]]: ...
+    def begin(
+        self, jpegs: Iterable[Buffer], crops: Any, flips: Any, out: Any, stream: int
+    ) -> BatchUnderWay: ...
     def threads(self) -> int: ...
     def close(self) -> None: ...
 

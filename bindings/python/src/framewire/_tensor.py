@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 from typing import (
     Any,
+    Callable,
+    Deque,
     Dict,
     Generic,
     Iterable,
+    Iterator,
     List,
     Literal,
     NamedTuple,
@@ -32,7 +37,7 @@ from ._arguments import (
     width_and_height,
 )
 from ._crops import Box
-from ._errors import EngineClosed, Error
+from ._errors import EngineClosed, Error, InvalidInput
 from ._framewire import Tensor
 from ._keywords import Count
 from ._options import parse
@@ -69,7 +74,7 @@ class TensorImage(NamedTuple):
 
 
 class Batch(Generic[_Output]):
-    """What TensorDecoder.decode() made.
+    """What TensorDecoder.decode() or map() made.
 
     Attributes:
         tensor: the framewire.Tensor that was made, or the `out` that was given.
@@ -330,9 +335,96 @@ class TensorDecoder:
             EngineClosed: behind close(), and in a child of the process that made the decoder.
             TypeError: for objects of other kinds.
         """
-        tensor, errors, images = self._native.decode(
+        made = self._native.decode(
             several(jpegs), crops, flips, out, stream_address(stream, self._device)
         )
+        try:
+            return self._make_batch(*made)
+        finally:
+            # A traceback holds this frame: the batch shall not live on with it.
+            del made, jpegs, crops, flips, out
+
+    def map(
+        self,
+        batches: Iterable[Any],
+        *,
+        under_way: int = 3,
+        stream: object = None,
+    ) -> Iterator[Batch[Any]]:
+        """Decodes one batch after the other, and yields them in order.
+
+        On a GPU batches overlap: files of the next are copied while the GPU makes those before, up
+        to 2 times the rate of decode() in a loop. On the CPU, whose threads a single batch keeps at
+        work, it is that loop.
+
+        >>> import framewire
+        >>> decoder = framewire.TensorDecoder(size=(32, 32))
+        >>> [len(batch) for batch in decoder.map([[], []])]
+        [0, 0]
+
+        Args:
+            batches: any iterable, also an endless one. Each item is what decode() takes: a list of
+                JPEGs, a tuple (jpegs, crops), (jpegs, crops, flips) or (jpegs, crops, flips, out),
+                or a dict of decode()'s arguments. A tuple is never a batch of JPEGs itself.
+            under_way: batches that are begun before the first of them is waited for, 1 to 16. So
+                many are read ahead.
+            stream: as of decode(), for items that bring none.
+
+        Yields:
+            A Batch for each item. What ends the iteration - an exception of `batches`, an item that
+            does not fit, an error of an image with on_error="raise" - is raised behind the batches
+            of the items before it. `out` of a batch that is still under way is refused, so items
+            that bring memory of their own need `under_way` of them by turns.
+        """
+        most = whole_number("under_way", under_way, 1, 16)
+        return self._map(batches, most if self._device >= 0 else 1, stream)
+
+    def _map(self, batches: Iterable[Any], most: int, stream: object) -> Iterator[Batch[Any]]:
+        pending: Deque[_UnderWay] = collections.deque()
+        source = iter(batches)
+        failure: Optional[BaseException] = None
+        while failure is None:
+            try:
+                pending.append(self._begin(_arguments_of(next(source), stream), pending))
+            except StopIteration:
+                break
+            except Exception as error:  # raised behind what was begun before
+                failure = error
+            while failure is None and len(pending) >= most:
+                yield pending.popleft().wait()
+        while pending:
+            yield pending.popleft().wait()
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                del failure
+
+    def _begin(self, arguments: Dict[str, Any], pending: Iterable[_UnderWay]) -> _UnderWay:
+        out = arguments.get("out")
+        if self._device < 0:
+            return _UnderWay(out, functools.partial(self.decode, **arguments))
+        if out is not None and any(other.out is out for other in pending):
+            raise InvalidInput(
+                "found the memory of a batch that is still under way; accepted: memory of its own "
+                "for each batch under way",
+                subject="out",
+            )
+        begun = self._native.begin(
+            several(arguments["jpegs"]),
+            arguments.get("crops"),
+            arguments.get("flips"),
+            out,
+            stream_address(arguments.get("stream"), self._device),
+        )
+        return _UnderWay(out, lambda: self._make_batch(*begun.wait()))
+
+    def _make_batch(
+        self,
+        tensor: Any,
+        errors: List[Optional[Error]],
+        images: List[Any],
+    ) -> Batch[Any]:
         if self._raises:
             for error in errors:
                 if error is None:
@@ -341,10 +433,42 @@ class TensorDecoder:
                     raise error
                 finally:
                     # The traceback holds this frame: neither a cycle nor the batch shall live on.
-                    del error, errors, tensor, images, jpegs, crops, flips, out
+                    del error, errors, tensor, images
         return Batch(
             tensor, errors, [None if image is None else _make_image(*image) for image in images]
         )
+
+
+class _UnderWay(NamedTuple):
+    """A batch that map() has begun."""
+
+    out: Any
+    wait: Callable[[], Batch[Any]]
+
+
+_ARGUMENTS = ("jpegs", "crops", "flips", "out", "stream")
+
+
+def _arguments_of(item: Any, stream: object) -> Dict[str, Any]:
+    """decode()'s arguments of an item of map()."""
+    if isinstance(item, dict):
+        arguments = dict(item)
+    elif isinstance(item, tuple):
+        if not 1 <= len(item) <= 4:
+            raise TypeError(
+                f"batches: found a tuple of {len(item)}; accepted: (jpegs, crops, flips, out), of "
+                "which all but the first may be left out"
+            )
+        arguments = dict(zip(_ARGUMENTS, item))
+    else:
+        arguments = {"jpegs": item}
+    for name in arguments:
+        if name not in _ARGUMENTS:
+            raise TypeError(f"batches: found {name!r}; accepted: {', '.join(_ARGUMENTS)}")
+    if "jpegs" not in arguments:
+        raise TypeError("batches: found a dict without 'jpegs'; accepted: decode()'s arguments")
+    arguments.setdefault("stream", stream)
+    return arguments
 
 
 def _make_image(
