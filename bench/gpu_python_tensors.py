@@ -12,8 +12,8 @@ Checked first, with exit status 1 where it fails: the device's batch against the
 levels of 255; torch and CuPy see the same memory; `out`, two streams and memory that is used again. The
 distances of all peers from Pillow are printed.
 
-Timed: images a second of wall time, each batch waited for; rounds alternate between the peers; the median
-and the range. `--program` adds `framewire tensor --bench`, the same from C++. `--train` adds the step of a
+Timed: images a second of wall time, each batch waited for, and those of map(), which overlap; rounds
+alternate between the peers; the median and the range. `--program` adds `framewire tensor --bench`, the same from C++. `--train` adds the step of a
 ResNet-50 (compiled, channels last, bfloat16) that is fed by a thread with a decoder, as a share of the
 step's own rate.
 """
@@ -110,27 +110,33 @@ def check_cupy(tensor, taken):
 def timed_peers(device, fidelity, out):
     """What makes a batch, by name; each waits for it, as decode() does."""
     decoder = make_decoder(device, fidelity)
-    pair = [make_decoder(device, fidelity, threads=8) for _ in range(2)]
-    pool = concurrent.futures.ThreadPoolExecutor(2)
 
     def with_out(files, crops):
         decoder.decode(files, crops, out=out[:len(files)])
 
-    def by_two(files, crops):
-        half = len(files) // 2
-        for done in [pool.submit(pair[0].decode, files[:half], crops[:half]),
-                     pool.submit(pair[1].decode, files[half:], crops[half:])]:
-            done.result()
-
     return {f"framewire {fidelity}": lambda files, crops: decoder.decode(files, crops),
-            f"framewire {fidelity}, into a torch tensor": with_out,
-            f"framewire {fidelity}, two decoders by halves": by_two}
+            f"framewire {fidelity}, into a torch tensor": with_out}
+
+
+def rate_of_map(decoder, files, crops, size, seconds):
+    """As rate(), by map(): batches that are begun while those before are made."""
+    made, start = 0, time.perf_counter()
+
+    def batches():
+        while time.perf_counter() - start < seconds:
+            for i in range(0, len(files), size):
+                yield files[i:i + size], crops[i:i + size]
+
+    for batch in decoder.map(batches()):
+        made += len(batch)
+    return made / (time.perf_counter() - start)
 
 
 def measure(options, files, crops, size):
     out = torch.empty((size, 3, SIDE, SIDE), dtype=torch.float16, device=torch.device("cuda", options.device))
     peers = {name: (make, files) for fidelity in FIDELITIES
              for name, make in timed_peers(options.device, fidelity, out).items()}
+    mapping = {fidelity: make_decoder(options.device, fidelity) for fidelity in FIDELITIES}
     tensors = tensors_of(files)
     peers["torchvision"] = (lambda files, crops: on_device(files, crops, out), tensors)
     peers["torchvision, decode only"] = (lambda files, _crops: decode_on_device(files), tensors)
@@ -140,17 +146,24 @@ def measure(options, files, crops, size):
             made = rate(make, data, crops, size, options.seconds if turn else 0.2, torch.cuda.synchronize)
             if turn:
                 rates.setdefault(name, []).append(made)
+        for fidelity, decoder in mapping.items():
+            made = rate_of_map(decoder, files, crops, size, options.seconds if turn else 0.2)
+            if turn:
+                rates.setdefault(f"framewire {fidelity}, map()", []).append(made)
         if turn and options.program:
-            rates.setdefault("framewire exact, from C++", []).append(from_program(options, files, size))
+            for under_way in (1, 3):
+                rates.setdefault(f"framewire exact, from C++, {under_way} under way", []).append(
+                    from_program(options, files, size, under_way))
     return rates
 
 
-def from_program(options, files, size):
+def from_program(options, files, size, under_way):
     with tempfile.TemporaryDirectory() as folder:
         for i, data in enumerate(files):
             (pathlib.Path(folder) / f"{i:05}.jpg").write_bytes(data)
         return framewire_program(options.program, folder, "--device", str(options.device), "--bench",
-                                 "--batch", str(size), "--seconds", str(options.seconds))["images_per_second"]
+                                 "--batch", str(size), "--seconds", str(options.seconds),
+                                 "--under-way", str(under_way))["images_per_second"]
 
 
 class Feeder:
