@@ -13,7 +13,7 @@
 namespace framewire::tensor::cuda {
 
 /// Thread-safe.
-class Outcome {
+class CallOutcome {
  public:
   /// Keeps the first error.
   void note(Result<void> result) {
@@ -52,7 +52,7 @@ struct Call {
   cudaEvent_t after = nullptr;   ///< writing begins when it has been passed
   const void* tables = nullptr;  ///< device
   std::span<Result<TensorImage>> images;
-  Outcome outcome{};
+  CallOutcome outcome{};
 };
 
 }  // namespace framewire::tensor::cuda

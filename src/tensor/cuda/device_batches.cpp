@@ -21,7 +21,7 @@ namespace framewire::tensor {
 namespace {
 
 using cuda::Call;
-using cuda::Outcome;
+using cuda::CallOutcome;
 using cuda::TensorLane;
 
 /// Some images of a batch that one lane makes together.
@@ -66,7 +66,7 @@ struct HostWorkspace {
 
 /// Does a part of a batch, unless something has failed already.
 template <typename Work>
-void attempt(Outcome& outcome, int device, Work work) {
+void attempt(CallOutcome& outcome, int device, Work work) {
   if (outcome.failed()) return;
   try {
     const gpu::OnDevice here(device);

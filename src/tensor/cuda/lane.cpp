@@ -29,14 +29,11 @@ std::uint64_t count_segments(const jpeg::FrameHeader& frame, const jpeg::Scan& s
   return base::ceil_div(columns * rows, static_cast<std::uint64_t>(scan.restart_interval_mcus));
 }
 
-/// Groups are smaller than an engine's batches, and whole blocks take the device longer than to
-/// synchronise: short subsequences pay whatever is under way, with less warm-up. Measured as in
-/// tuning.hpp: 69,000 images/s as for resizing, 71,900 with subsequences of 256 bytes, 78,000 with
-/// 1,024 bits of warm-up besides; from 512 to 1,536 bits there is no difference.
+/// Groups are smaller than an engine's batches, and fewer are under way: short subsequences pay
+/// whatever their number.
 codec::cuda::Tuning tensor_tuning() {
   codec::cuda::Tuning tuning;
   tuning.medium_batch_bytes = std::numeric_limits<std::uint32_t>::max();
-  tuning.small_warm_bits = 1536;
   return tuning;
 }
 

@@ -35,8 +35,8 @@ inline constexpr std::size_t kMinGroup = 16;
 inline constexpr std::size_t kMaxGroup = 64;
 /// Bound on a group's files, which are copied to pinned memory; one file may take more. It bounds
 /// what lies on the device, too: 43 images of 1920×1080 take some 500 MB there. Measured (H100, 16
-/// host cores, 1920×1080 of 387 KB, three batches of 256 under way, images/s): groups of 8 MiB and
-/// subsequences as for resizing 56,100, groups of 16 MiB 69,000.
+/// host cores, 1920×1080 of 387 KB, three batches of 256 under way, images/s): groups of 8 MiB
+/// 56,100, with subsequences of 256 bytes 69,100; of 16 MiB 69,000 and 71,900.
 inline constexpr std::uint64_t kMaxGroupBytes = 16ull << 20;
 /// Bound on what the images of a group take of device memory at once; one image may take more.
 inline constexpr std::uint64_t kMaxBatchBytes = 512ull << 20;
