@@ -67,8 +67,8 @@ struct TensorOptions {
 
 /// One image of a batch.
 struct TensorItem {
-  /// Host; read during decode() only. May change meanwhile: pixels are then anybody's, nothing
-  /// else.
+  /// Host; read during the call, or until TensorBatch::wait() has returned. May change meanwhile:
+  /// pixels are then anybody's, nothing else.
   std::span<const std::uint8_t> jpeg;
   /// A part of the picture as stored, or of the upright picture with TensorOptions::exif; none: all
   /// of it. Pixels outside of it do not count, as if the picture had been cut before it was
@@ -121,10 +121,12 @@ struct PictureSize {
 [[nodiscard]] FRAMEWIRE_API Result<PictureSize> read_picture_size(
     std::span<const std::uint8_t> jpeg, bool exif = false, const Limits& limits = {});
 
-/// A batch that a device makes, begun by TensorDecoder::begin_to_device(). Ending it waits for the
-/// device, which still writes to the batch's memory. Move-only; may outlive its decoder.
+/// A batch that a device makes, begun by TensorDecoder::begin_to_device(). Ending it, or assigning
+/// to it, waits for the device, which still writes to the batch's memory; images that the host
+/// makes are not made then. Move-only; may outlive its decoder.
 ///
-/// Thread safety: calls on it count as calls on its decoder.
+/// Thread safety: calls on it, its end among them, count as calls on its decoder. In a process that
+/// was forked meanwhile it must neither be waited for nor end.
 class FRAMEWIRE_API TensorBatch {
  public:
   ~TensorBatch();
@@ -196,13 +198,17 @@ class FRAMEWIRE_API TensorDecoder {
   [[nodiscard]] Result<void> decode_to_device(std::span<const TensorItem> items,
                                               const DeviceTensorView& out);
 
-  /// decode_to_device() in two steps: returns when all files have been copied and all work is under
-  /// way, and TensorBatch::wait() when the batch is there. Files of the next batch are then copied
-  /// while the device makes this one, so two under way keep it at work. image() knows of none.
-  /// @param items  must stay until wait() has returned, with their bytes: those of files that the
-  ///               host makes are read once more then
+  /// decode_to_device() in two steps: returns when all files have been copied and the device has
+  /// all its work, and TensorBatch::wait() when the batch is there. Files of the next batch are
+  /// then copied while the device makes this one, so two or three under way keep it at work. Waits
+  /// for the oldest groups where 16 are under way, and so for what their streams held. image()
+  /// knows of none.
+  /// @param items  stay until wait() has returned, with their bytes: those of files that the host
+  ///               makes are read once more then
+  /// @param out    memory that no other batch under way has; stays, `ok` too, until wait() has
+  ///               returned or the batch has ended
   /// @return as decode_to_device(). Then nothing is under way, and the batch holds anything
-  /// @cost as decode_to_device(): what is kept does not grow with the number of batches under way
+  /// @cost as decode_to_device(), for as many groups as are under way, 16 at most
   [[nodiscard]] Result<TensorBatch> begin_to_device(std::span<const TensorItem> items,
                                                     const DeviceTensorView& out);
 

@@ -26,10 +26,9 @@ class TensorBatch::Impl {
   Impl(std::unique_ptr<DeviceBatch> batch, std::uint8_t* ok) : batch_(std::move(batch)), ok_(ok) {}
 
   [[nodiscard]] Result<void> wait() {
-    if (batch_ == nullptr) return done_;
-    const auto batch = std::exchange(batch_, nullptr);
-    done_ = await(*batch);
-    no_image_ = fail(StatusCode::kInvalidInput, "the batch has no image of that index");
+    if (std::exchange(waited_, true)) return done_;
+    std::swap(no_image_, beyond_);
+    if (const auto batch = std::exchange(batch_, nullptr)) done_ = await(*batch);
     return done_;
   }
   [[nodiscard]] const Result<TensorImage>& image(std::size_t index) const {
@@ -49,11 +48,14 @@ class TensorBatch::Impl {
 
   std::unique_ptr<DeviceBatch> batch_;  ///< null: over
   std::uint8_t* ok_;
+  bool waited_ = false;
   Result<void> done_;
   std::vector<Result<TensorImage>> images_;
   Result<TensorImage> no_image_ =
       fail(StatusCode::kInvalidInput,
            "images are known when the batch is there; accepted: wait() first");
+  Result<TensorImage> beyond_ =
+      fail(StatusCode::kInvalidInput, "the batch has no image of that index");
 };
 
 TensorBatch::TensorBatch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

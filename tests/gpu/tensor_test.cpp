@@ -422,7 +422,20 @@ TEST_F(GpuTensor, BatchesUnderWayAreThoseOneByOne) {
       }
     }
   }
-  all.pop_back();  // one more than was waited for may go at any time
+  // One call between batches under way, which both stay what they were.
+  const DeviceBatch between = decode_on_device(decoder, batches[0].items);
+  ASSERT_TRUE(between.done);
+  ASSERT_TRUE(all[3].batch.wait());
+  EXPECT_TRUE(all[3].batch.image(0));
+  EXPECT_TRUE(decoder.image(0));
+  const auto begin_again = [&](std::size_t i) {
+    return decoder.begin_to_device(batches[i].items, {all[i].memory.data(), all[i].memory.bytes(),
+                                                      CudaStream(stream.get()), nullptr});
+  };
+  TensorBatch one = begin_again(0).value();
+  one = begin_again(1).value();  // ends the other first
+  ASSERT_TRUE(one.wait());
+  EXPECT_EQ(one.image(batches[1].items.size()).error().code(), StatusCode::kInvalidInput);
 }
 
 TEST_F(GpuTensor, ABatchMayOutliveItsDecoderOrNeverBeWaitedFor) {

@@ -181,6 +181,7 @@ void DecoderHandle::close() {
   if (getpid() != process_) return;
   const WithoutGil released;
   const std::lock_guard lock(mutex_);
+  for (BatchUnderWay* batch : std::exchange(under_way_, {})) batch->made_.reset();
   decoder_.reset();
   if (memory_ != nullptr) memory_->close();
 }
@@ -248,6 +249,7 @@ Result<void> DecoderHandle::run(Batch& batch) {
   } else {
     const auto place = find_place(batch);
     if (!place) return fail(place.error());
+    if (auto good = check_place(*place); !good) return good;
     done = decoder_->decode_to_device(batch.items, *place);
   }
   if (!done) return done;
@@ -258,13 +260,34 @@ Result<void> DecoderHandle::run(Batch& batch) {
   return {};
 }
 
+Result<void> DecoderHandle::check_place(const DeviceTensorView& place) const {
+  const auto* const begin = static_cast<const std::uint8_t*>(place.data);
+  for (const BatchUnderWay* other : under_way_) {
+    const std::span used = other->place_;
+    if (begin < used.data() + used.size() && used.data() < begin + place.bytes) {
+      return fail(
+          StatusCode::kInvalidInput,
+          "found memory of a batch that is still under way; accepted: memory of its own for "
+          "each batch under way");
+    }
+  }
+  return {};
+}
+
 // Without the GIL.
-Result<TensorBatch> DecoderHandle::begin(Batch& batch) {
+Result<void> DecoderHandle::begin(BatchUnderWay& batch) {
   const std::lock_guard lock(mutex_);
   if (decoder_ == nullptr) return fail(StatusCode::kCancelled, "closed");
-  const auto place = find_place(batch);
+  const auto place = find_place(*batch.batch_);
   if (!place) return fail(place.error());
-  return decoder_->begin_to_device(batch.items, *place);
+  if (auto good = check_place(*place); !good) return good;
+  under_way_.reserve(under_way_.size() + 1);
+  auto begun = decoder_->begin_to_device(batch.batch_->items, *place);
+  if (!begun) return fail(begun.error());
+  batch.place_ = {static_cast<const std::uint8_t*>(place->data), place->bytes};
+  batch.made_ = std::move(*begun);
+  under_way_.push_back(&batch);
+  return {};
 }
 
 std::unique_ptr<DecoderHandle::Batch> DecoderHandle::make_batch(nb::handle jpegs, nb::handle crops,
@@ -322,54 +345,57 @@ std::unique_ptr<BatchUnderWay> DecoderHandle::begin(nb::handle_t<DecoderHandle> 
                                                     nb::handle flips, nb::handle out,
                                                     std::uint64_t stream) {
   DecoderHandle& handle = *nb::inst_ptr<DecoderHandle>(self);
-  auto batch = handle.make_batch(jpegs, crops, flips, out, stream);
-  Result<TensorBatch> begun = fail(StatusCode::kInternal, "not begun");
+  auto batch = std::make_unique<BatchUnderWay>(nb::borrow(self),
+                                               handle.make_batch(jpegs, crops, flips, out, stream));
+  Result<void> begun;
   {
     const WithoutGil released;
     begun = handle.begin(*batch);
   }
-  if (!begun) {
-    (void)result_of(*batch, fail(begun.error()));
-  }
-  return std::make_unique<BatchUnderWay>(nb::borrow(self), std::move(batch), std::move(*begun));
+  if (!begun) (void)result_of(*batch->batch_, begun);
+  return batch;
 }
 
-BatchUnderWay::BatchUnderWay(nb::object decoder, std::unique_ptr<DecoderHandle::Batch> batch,
-                             TensorBatch&& made)
-    : decoder_(std::move(decoder)), batch_(std::move(batch)), made_(std::move(made)) {}
+BatchUnderWay::BatchUnderWay(nb::object decoder, std::unique_ptr<DecoderHandle::Batch> batch)
+    : decoder_(std::move(decoder)), batch_(std::move(batch)) {}
 
-BatchUnderWay::~BatchUnderWay() { end(); }
-
-DecoderHandle& BatchUnderWay::decoder() const { return *nb::inst_ptr<DecoderHandle>(decoder_); }
-
-void BatchUnderWay::end() noexcept {
-  if (!made_) return;
+BatchUnderWay::~BatchUnderWay() {
   if (getpid() != decoder().process_) {
-    (void)new TensorBatch(std::move(*made_));  // would wait for a device of another process
+    if (made_) (void)new TensorBatch(std::move(*made_));  // would wait for another process' device
     return;
   }
   const WithoutGil released;
   const std::lock_guard lock(decoder().mutex_);
+  forget();
+}
+
+DecoderHandle& BatchUnderWay::decoder() const { return *nb::inst_ptr<DecoderHandle>(decoder_); }
+
+void BatchUnderWay::forget() {
   made_.reset();
+  std::erase(decoder().under_way_, this);
 }
 
 nb::tuple BatchUnderWay::wait() {
   if (getpid() != decoder().process_) {
     raise_closed("the batch belongs to the parent of this process");
   }
-  const auto batch = std::exchange(batch_, nullptr);
-  if (batch == nullptr) raise(Status(StatusCode::kInternal, "the batch was waited for before"));
-  Result<void> done;
+  std::unique_ptr<DecoderHandle::Batch> batch;
+  Result<void> done = fail(StatusCode::kCancelled, "closed");
   {
     const WithoutGil released;
     const std::lock_guard lock(decoder().mutex_);
-    done = made_->wait();
-    batch->images.reserve(batch->items.size());
-    for (std::size_t i = 0; done && i < batch->items.size(); ++i) {
-      batch->images.push_back(made_->image(i));
+    batch = std::exchange(batch_, nullptr);
+    if (batch != nullptr && made_) {
+      done = made_->wait();
+      batch->images.reserve(batch->items.size());
+      for (std::size_t i = 0; done && i < batch->items.size(); ++i) {
+        batch->images.push_back(made_->image(i));
+      }
     }
-    made_.reset();
+    forget();
   }
+  if (batch == nullptr) raise(Status(StatusCode::kInternal, "the batch was waited for before"));
   return DecoderHandle::result_of(*batch, done);
 }
 

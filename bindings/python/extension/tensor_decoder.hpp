@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace framewire::python {
 
@@ -38,7 +40,8 @@ class DecoderHandle {
   [[nodiscard]] static std::unique_ptr<BatchUnderWay> begin(
       nanobind::handle_t<DecoderHandle> self, nanobind::handle jpegs, nanobind::handle crops,
       nanobind::handle flips, nanobind::handle out, std::uint64_t stream);
-  /// Waits for the batch under way, ends the threads and frees the memory. Batches stay.
+  /// Waits for batches under way, ends the threads and frees the memory. Batches stay; those under
+  /// way are lost.
   void close();
   /// As given, with the number of threads in place of 0.
   [[nodiscard]] const TensorOptions& options() const noexcept { return options_; }
@@ -57,7 +60,9 @@ class DecoderHandle {
   [[nodiscard]] Result<void> run(Batch& batch);
   /// Under mutex_: where a batch on the device is written. @return busy, device_lost
   [[nodiscard]] Result<DeviceTensorView> find_place(Batch& batch);
-  [[nodiscard]] Result<TensorBatch> begin(Batch& batch);
+  /// Under mutex_. @return invalid_input for memory of a batch that is under way
+  [[nodiscard]] Result<void> check_place(const DeviceTensorView& place) const;
+  [[nodiscard]] Result<void> begin(BatchUnderWay& batch);
   [[nodiscard]] static nanobind::tuple result_of(Batch& batch, const Result<void>& done);
 
   const pid_t process_;
@@ -65,6 +70,7 @@ class DecoderHandle {
   const int channels_;
   std::mutex mutex_;  // of what follows. Locked without the GIL, which is never asked for under it
   std::unique_ptr<TensorDecoder> decoder_;  ///< null behind close()
+  std::vector<BatchUnderWay*> under_way_;
   std::shared_ptr<DeviceMemory> memory_;
 };
 
@@ -72,22 +78,26 @@ class DecoderHandle {
 /// Where nobody waits for it, its end does, without the GIL.
 class BatchUnderWay {
  public:
-  BatchUnderWay(nanobind::object decoder, std::unique_ptr<DecoderHandle::Batch> batch,
-                TensorBatch&& made);
+  BatchUnderWay(nanobind::object decoder, std::unique_ptr<DecoderHandle::Batch> batch);
   ~BatchUnderWay();
   BatchUnderWay(const BatchUnderWay&) = delete;
   BatchUnderWay& operator=(const BatchUnderWay&) = delete;
 
-  /// @return as DecoderHandle::decode(), once. Raises as that, and Internal a second time
+  /// @return as DecoderHandle::decode(), once. Raises as that, EngineClosed where the decoder was
+  ///         closed meanwhile, and Internal a second time
   [[nodiscard]] nanobind::tuple wait();
 
  private:
+  friend class DecoderHandle;
   [[nodiscard]] DecoderHandle& decoder() const;
-  void end() noexcept;
+  /// Under the decoder's mutex_.
+  void forget();
 
   nanobind::object decoder_;
+  // Under the decoder's mutex_.
   std::unique_ptr<DecoderHandle::Batch> batch_;  ///< null: waited for
-  std::optional<TensorBatch> made_;              ///< likewise
+  std::optional<TensorBatch> made_;      ///< null: not begun, over, or the decoder is closed
+  std::span<const std::uint8_t> place_;  ///< device: where it is written
 };
 
 /// Adds TensorDecoder to the module.

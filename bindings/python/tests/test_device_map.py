@@ -114,5 +114,92 @@ def test_memory_of_a_batch_under_way_is_refused(gpu, jpegs):
         next(batches)
 
 
+class View:
+    """Another object of the same memory, as a slice of a torch tensor is."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **arguments):
+        return self.tensor.__dlpack__(**arguments)
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+def test_views_of_memory_under_way_are_refused(gpu, jpegs):
+    decoder = framewire.TensorDecoder((64, 48), device=0, dtype="uint8")
+    out = decoder.decode(jpegs).tensor
+    batches = decoder.map(((jpegs, None, None, View(out)) for _ in range(3)), under_way=2)
+    assert next(batches).ok == [True] * 5
+    with pytest.raises(framewire.InvalidInput, match="out: .*under way"):
+        next(batches)
+    batches = decoder.map([(jpegs, None, None, View(out)), jpegs, jpegs], under_way=2)
+    assert next(batches).ok == [True] * 5
+    other = decoder.map([(jpegs, None, None, View(out)), jpegs], under_way=2)
+    assert next(other).ok == [True] * 5  # the first map() has given its memory back
+    third = decoder.map([jpegs, (jpegs, None, None, View(out)), jpegs], under_way=2)
+    next(third)
+    with pytest.raises(framewire.InvalidInput, match="out: .*under way"):
+        decoder.decode(jpegs, out=View(out))
+    third.close()
+    assert decoder.decode(jpegs, out=View(out)).ok == [True] * 5
+
+
+def is_held(data):
+    try:
+        data.append(0)
+    except BufferError:
+        return True
+    data.pop()
+    return False
+
+
+@pytest.fixture
+def no_collection():
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_nothing_is_under_way_behind_its_end(gpu, jpegs, no_collection):
+    decoder = framewire.TensorDecoder((64, 48), device=0, on_error="raise")
+    ahead = bytearray(jpegs[0])
+
+    def fails():
+        yield jpegs[:1]
+        yield [ahead]
+        raise KeyError
+
+    batches = decoder.map(fails())
+    next(batches)
+    assert is_held(ahead)
+    batches.close()
+    assert not is_held(ahead)
+
+    batches = decoder.map([[b"no picture"], [ahead], [ahead]])
+    with pytest.raises(framewire.InvalidInput) as kept:
+        next(batches)
+    assert not is_held(ahead) and kept.value.index == 0
+
+    batches = decoder.map([jpegs[:1], [ahead]])
+    next(batches)
+    decoder.close()
+    with pytest.raises(framewire.EngineClosed):
+        next(batches)
+    assert not is_held(ahead)
+
+
+def test_an_item_that_stops_iterations_is_an_error(decoder, jpegs):
+    class Stops:
+        def __iter__(self):
+            raise StopIteration
+
+    batches = decoder.map([jpegs[:1], Stops(), jpegs[:1]])
+    assert len(next(batches)) == 1
+    with pytest.raises(RuntimeError):
+        next(batches)
+
+
 def test_cpu_batches_come_one_by_one(jpegs):
     assert [batch.ok for batch in tensor_decoder().map([jpegs[:1]] * 3)] == [[True]] * 3

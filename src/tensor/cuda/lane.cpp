@@ -183,9 +183,13 @@ Result<void> TensorLane::enqueue_part(Part part) {
               call_->out + entry->index * call_->image_bytes);
   }
   plan_.lay_out();
-  if (auto ok = transcoder_.enqueue(items_); !ok) return ok;
-  auto enqueued = enqueue_tensors();
-  if (!enqueued) (void)transcoder_.wait();  // its bytes may be taken for others behind this
+  auto enqueued = transcoder_.enqueue(items_);
+  if (enqueued) enqueued = enqueue_tensors();
+  if (!enqueued) {
+    // Behind this its memory may be taken for others.
+    (void)transcoder_.wait();
+    (void)transcoder_.stream().synchronise();
+  }
   return enqueued;
 }
 
