@@ -126,11 +126,17 @@ void Http2Connection::count_reset() noexcept {
   if (!meter_.spend(Clock::now())) end_flood();
 }
 
+// A stream without a request has only been dropping its body.
+bool Http2Connection::between_requests() const noexcept {
+  return std::none_of(streams_.begin(), streams_.end(),
+                      [](const Http2Stream& stream) { return stream.has_request(); });
+}
+
 // Where the answer has gone out whole, on_written() tells of it.
 void Http2Connection::end_stream(Http2Stream& stream) noexcept {
   head_bytes_ -= stream.head_bytes();
   unsent_bytes_ -= stream.unsent().size();
-  if (stream.is_sent_whole()) {
+  if (stream.is_sent_whole() && stream.has_request()) {
     sent_.splice(sent_.end(), streams_, stream.place);
   } else {
     stream.give_up();
@@ -211,6 +217,7 @@ void Http2Connection::give_way(ClientAdmission::GivesWay of, Clock::time_point n
 void Http2Connection::drain() {
   if (state_ != State::kOpen || std::exchange(draining_, true)) return;
   drain_deadline_ = Clock::now() + kDrainGrace;
+  for (Http2Stream& stream : streams_) stream.hurry();
   // RFC 9113 6.8: what is on its way is answered; only then a last number is named.
   (void)nghttp2_submit_shutdown_notice(session());
   if (streams_.empty() && served_ && !stream_.has_unread()) end_drain();

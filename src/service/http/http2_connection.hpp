@@ -41,7 +41,7 @@ class Http2Connection final : public Connection {
                                               Clock::time_point now) noexcept override;
   void give_way(ClientAdmission::GivesWay of, Clock::time_point now) override;
   void close() noexcept override;
-  [[nodiscard]] bool between_requests() const noexcept override { return streams_.empty(); }
+  [[nodiscard]] bool between_requests() const noexcept override;
   [[nodiscard]] Clock::time_point deadline() const noexcept override;
 
   // For its streams.
@@ -57,6 +57,7 @@ class Http2Connection final : public Connection {
   void add_body_bytes(std::size_t bytes) noexcept { body_bytes_ += bytes; }
   /// Bytes of all requests' bodies that have come so far.
   [[nodiscard]] std::uint64_t body_bytes() const noexcept { return body_bytes_; }
+  [[nodiscard]] bool is_draining() const noexcept { return draining_; }
 
  private:
   friend struct Http2Callbacks;
@@ -92,8 +93,8 @@ class Http2Connection final : public Connection {
   Http2Memory memory_;
   FrameMeter meter_;
   nghttp2_session* session_ = nullptr;  ///< in `memory_`, and gone with it
-  std::list<Http2Stream> streams_;      ///< whose answers have not gone out whole
-  std::list<Http2Stream> sent_;         ///< whose answers are being written
+  std::list<Http2Stream> streams_;      ///< that nghttp2 has not closed
+  std::list<Http2Stream> sent_;         ///< closed ones whose answers are being written
   std::size_t head_bytes_ = 0;
   std::uint64_t unsent_bytes_ = 0;
   std::uint64_t body_bytes_ = 0;

@@ -69,6 +69,11 @@ void Http2Connection::on_written(const boost::system::error_code& error) {
   kept_.reset();
   for (Http2Stream& stream : sent_) stream.log_answer(error.failed());
   sent_.clear();
+  for (Http2Stream& stream : streams_) {
+    if (!stream.is_sent_whole() || !stream.has_request()) continue;
+    stream.log_answer(error.failed());
+    head_bytes_ -= stream.forget_request();
+  }
   if (state_ == State::kClosed) return;
   if (error) {
     give_up_streams();

@@ -16,6 +16,10 @@ using Milliseconds = std::chrono::milliseconds;
 // Windows have 31 bits. Bodies that are longer get the rest as they come.
 constexpr std::uint64_t kMaxWindowBytes = 1u << 30;
 constexpr std::uint64_t kMinGrantBytes = 1u << 20;
+// A body that nobody reads is dropped as it comes, up to this many bytes and for this long. It
+// takes no memory, and no more work than a body that is read and turns out to be no picture.
+constexpr std::uint32_t kMaxDroppedBytes = 256u << 20;
+constexpr Milliseconds kDroppingTime{60'000};
 
 nghttp2_nv field_of(std::string_view name, std::string_view value, bool changes) {
   // nghttp2 copies both, and writes to neither.
@@ -116,6 +120,7 @@ void Http2Stream::grant_window() {
 }
 
 void Http2Stream::take_body(std::string_view bytes) noexcept {
+  if (is_dropping()) drop(bytes.size());
   if (!in_state(HttpRequest::State::kBody)) return;  // answered already
   connection_.add_body_bytes(bytes.size());
   guarded([&] {
@@ -196,8 +201,37 @@ void Http2Stream::sent(std::size_t bytes, std::uint64_t end) noexcept {
 
 void Http2Stream::sent_whole() noexcept {
   sent_whole_ = true;
-  // RFC 9113 8.1: what is left of the body is of no interest.
-  if (!body_ended_) reset(NGHTTP2_NO_ERROR);
+  if (!body_ended_) begin_dropping();
+}
+
+// RFC 9113 8.1 allows a reset with NO_ERROR at once. But there are clients that lose the answer if
+// the reset comes right behind it, and others that read no answer before their body has gone out.
+void Http2Stream::begin_dropping() noexcept {
+  const auto now = Clock::now();
+  pace_.begin(now, Milliseconds(connection_.io().settings().read_timeout_ms));
+  paced_bytes_ = connection_.body_bytes();
+  dropping_ends_ = now + kDroppingTime;
+  if (connection_.is_draining()) hurry();
+  if (nghttp2_submit_window_update(connection_.session(), NGHTTP2_FLAG_NONE, id_,
+                                   kMaxDroppedBytes) == NGHTTP2_ERR_NOMEM) {
+    connection_.close();
+  }
+}
+
+void Http2Stream::drop(std::size_t bytes) noexcept {
+  connection_.add_body_bytes(bytes);
+  dropped_bytes_ += bytes;
+  if (dropped_bytes_ >= kMaxDroppedBytes) end_dropping();
+}
+
+void Http2Stream::end_dropping() noexcept {
+  if (dropping_ends_ == Clock::time_point::max()) return;  // the reset is on its way
+  dropping_ends_ = Clock::time_point::max();
+  reset(NGHTTP2_NO_ERROR);
+}
+
+void Http2Stream::hurry() noexcept {
+  if (is_dropping()) dropping_ends_ = std::min(dropping_ends_, Clock::now() + kLinger);
 }
 
 void Http2Stream::reset(std::uint32_t error_code) noexcept {
@@ -207,8 +241,13 @@ void Http2Stream::reset(std::uint32_t error_code) noexcept {
 }
 
 void Http2Stream::tick(Clock::time_point now) noexcept {
-  if (!request_ || now < deadline()) return;
-  if (!submitted_) {
+  if (now < deadline()) return;
+  if (is_dropping()) {
+    // Bodies come one behind the other: what comes of another is time for this one.
+    const std::uint64_t bytes = connection_.body_bytes();
+    const bool late = pace_.is_late(bytes - std::exchange(paced_bytes_, bytes), now);
+    if (late || now >= dropping_ends_) end_dropping();
+  } else if (!submitted_) {
     guarded([&] { request_->tick(now); });
   } else if (!sent_whole_ && is_unread(now)) {
     was_unread_ = true;
@@ -241,6 +280,9 @@ bool Http2Stream::is_unread(Clock::time_point now) noexcept {
 }
 
 Http2Stream::Clock::time_point Http2Stream::deadline() const noexcept {
+  if (is_dropping() && dropping_ends_ != Clock::time_point::max()) {
+    return std::min(dropping_ends_, pace_.deadline());
+  }
   if (!request_ || sent_whole_ || was_unread_) return Clock::time_point::max();
   return submitted_ ? pace_.deadline() : request_->deadline();
 }
@@ -264,6 +306,12 @@ void Http2Stream::log_answer(bool failed) noexcept {
                   failed ? 0 : request_->body_to_send().size(), response.message);
   } catch (...) {  // a line of the log less
   }
+}
+
+std::size_t Http2Stream::forget_request() noexcept {
+  unsent_ = {};
+  request_.reset();
+  return std::exchange(head_bytes_, 0);
 }
 
 }  // namespace framewire::service::http

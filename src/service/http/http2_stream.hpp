@@ -63,6 +63,14 @@ class Http2Stream final : private Carrier {
   [[nodiscard]] bool is_sent_whole() const noexcept { return sent_whole_; }
   /// The client has it, as far as the socket tells.
   void log_answer(bool failed) noexcept;
+  /// Gives back what request and answer hold, once the answer has been written and logged. A body
+  /// that is still coming goes on being dropped. @return bytes of the head
+  std::size_t forget_request() noexcept;
+  [[nodiscard]] bool has_request() const noexcept { return request_.has_value(); }
+
+  // While a body that nobody reads is dropped.
+  /// The server is ending: the client has kLinger for the rest.
+  void hurry() noexcept;
 
   [[nodiscard]] std::size_t head_bytes() const noexcept { return head_bytes_; }
 
@@ -78,6 +86,10 @@ class Http2Stream final : private Carrier {
   void send_answer() override;
   void grant_window();
   void continue_client();
+  void begin_dropping() noexcept;
+  void drop(std::size_t bytes) noexcept;
+  void end_dropping() noexcept;
+  [[nodiscard]] bool is_dropping() const noexcept { return sent_whole_ && !body_ended_; }
   [[nodiscard]] bool is_unread(Clock::time_point now) noexcept;
   [[nodiscard]] bool in_state(HttpRequest::State state) const noexcept {
     return request_ && request_->state() == state;
@@ -92,9 +104,12 @@ class Http2Stream final : private Carrier {
   bool body_ended_ = false;
   bool submitted_ = false;  ///< nghttp2 has the answer
   bool sent_whole_ = false;
-  bool was_unread_ = false;  ///< for so long that it was given up
+  bool was_unread_ = false;            ///< for so long that it was given up
+  std::uint64_t dropped_bytes_ = 0;    ///< of a body that came after its answer
+  std::uint64_t paced_bytes_ = 0;      ///< of all bodies, that pace_ knows of while it is dropped
+  Clock::time_point dropping_ends_{};  ///< at the latest
   std::span<const std::uint8_t> unsent_;
-  Pace pace_;                ///< of the answer
+  Pace pace_;                ///< of the answer, later of a body that is dropped
   SharedProgress progress_;  ///< of it, for pace_
 };
 
