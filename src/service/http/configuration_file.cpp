@@ -2,6 +2,8 @@
 #define TOML_EXCEPTIONS 0
 #include <fmt/format.h>
 #include <toml++/toml.h>
+#include <algorithm>
+#include <cstdint>
 #include <service/http/configuration.hpp>
 
 namespace framewire::service::http {
@@ -14,18 +16,32 @@ tl::unexpected<Status> refuse(std::string_view name, std::size_t line, std::stri
                   .about(fmt::format("{}:{}", name, line)));
 }
 
-std::optional<std::string> scalar_text(const toml::node& node) {
+bool is_octal(std::string_view key) {
+  return std::ranges::any_of(setting_rows(), [&](const SettingRow& row) {
+    return row.option.name == key && row.is_octal;
+  });
+}
+
+// Where a setting's digits are octal, 660 and 0o660 say the same: those of the first are taken as
+// they are, and a number with a prefix (0o, 0x, 0b) by its value.
+std::string integer_text(std::string_view key, const toml::value<std::int64_t>& number) {
+  const bool has_prefix = number.flags() != toml::value_flags::none;
+  return has_prefix && is_octal(key) ? fmt::format("{:o}", number.get())
+                                     : fmt::format("{}", number.get());
+}
+
+std::optional<std::string> scalar_text(std::string_view key, const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
+  if (const auto* number = node.as_integer()) return integer_text(key, *number);
   if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
   return std::nullopt;
 }
 
 // Arrays of texts are lists, which flags write with commas.
-std::optional<std::string> value_text(const toml::node& node) {
+std::optional<std::string> value_text(std::string_view key, const toml::node& node) {
   const auto* array = node.as_array();
-  if (array == nullptr) return scalar_text(node);
+  if (array == nullptr) return scalar_text(key, node);
   std::string joined;
   for (const toml::node& element : *array) {
     const auto* text = element.as_string();
@@ -53,7 +69,7 @@ Result<GivenSettings> read_toml(std::string_view text, std::string_view name) {
     if (!is_setting(key.str())) {
       return refuse(name, line, fmt::format("there is no setting {}", key.str()));
     }
-    auto value = value_text(node);
+    auto value = value_text(key.str(), node);
     if (!value) {
       return refuse(name, line,
                     fmt::format("{}: accepted: a number, a text, true or false, or an "

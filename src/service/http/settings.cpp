@@ -270,7 +270,7 @@ constexpr SettingRow kSettingRows[] = {
     {{"local-mode", "MODE", "", "", "permission bits of that socket: who may write may connect",
       "Local clients"}, "0 to 777, octal",
      [](S& s, Text t) { return parse_mode(t, s.local.mode); },
-     [](const S& s) { return fmt::format("{:o}", s.local.mode); }},
+     [](const S& s) { return fmt::format("{:o}", s.local.mode); }, false, true},
     {{"local-uids", "LIST", "", "", "numbers of the users that are served there; all, if not given",
       "Local clients"}, "numbers of users, joined by commas",
      [](S& s, Text t) { return parse_uids(t, s.local.uids); },

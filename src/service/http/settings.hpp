@@ -143,6 +143,7 @@ struct SettingRow {
   bool (*parse)(ServiceSettings&, std::string_view);
   std::string (*print)(const ServiceSettings&);
   bool is_secret = false;  ///< the value is never shown
+  bool is_octal = false;   ///< its digits are octal
 
   [[nodiscard]] std::string default_text() const { return print(ServiceSettings{}); }
 };

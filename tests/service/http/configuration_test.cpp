@@ -48,6 +48,24 @@ TEST(HttpConfiguration, FilesHaveEveryKindOfValue) {
   EXPECT_EQ(made->settings.max_header_bytes, 65536u);
 }
 
+TEST(HttpConfiguration, ModesAreOctalInEveryNotation) {
+  for (const char* value : {"660", "\"660\"", "\"0660\"", "0o660", "0x1b0", "0b110110000"}) {
+    const auto file = read_toml(std::string("local = \"/a\"\nlocal-mode = ") + value, "a.toml");
+    ASSERT_TRUE(file) << value << error_of(file);
+    const auto made = configure(*file, {}, {});
+    ASSERT_TRUE(made) << value << made.error().to_string();
+    EXPECT_EQ(made->settings.local.mode, 0660u) << value;
+  }
+  for (const char* value : {"0o1777", "680", "-1", "0x7FFFFFFFFFFFFFFF"}) {
+    const auto file = read_toml(std::string("local = \"/a\"\nlocal-mode = ") + value, "a.toml");
+    ASSERT_TRUE(file) << value;
+    EXPECT_FALSE(configure(*file, {}, {})) << value;
+  }
+  const auto file = read_toml("queue = 0o20\n", "a.toml");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->at("queue").value, "16");
+}
+
 TEST(HttpConfiguration, MistakesAreNamedWithTheirLine) {
   EXPECT_NE(error_of(read_toml("queue = 1\nqeue = 2\n", "a.toml")).find("a.toml:2"),
             std::string::npos);
