@@ -78,6 +78,7 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
                           "this server hands on no originals as they are", "raw");
   }
   if (!raw) {
+    request->options = url::with_defaults(std::move(request->options), defaults);
     auto options = url::to_resize_options(request->options, defaults);
     if (!options) return refuse_url(exchange.error_form, options.error());
     wanted.options = *options;

@@ -34,7 +34,8 @@ inline constexpr std::size_t kMaxFilenameBytes = 255;
 
 /// What decides about the answer's bytes besides the source, in one spelling: for cache keys and
 /// ETags. Requests whose options mean the same have the same text, whatever names, order, presets
-/// or number formats their URLs use; options that change nothing under any settings are left out.
+/// or number formats their URLs use. Options at which nothing happens are left out: where a server
+/// has other defaults, with_defaults() is to have been called before.
 /// It reads as options of a URL again, with ':' as separator. Printable unless the cachebuster is
 /// not; the length is bounded by that of the URL and presets.
 [[nodiscard]] std::string canonical_text(const ImageRequest& request);

@@ -233,8 +233,8 @@ ResizeOptions service_defaults(const Limits& limits) {
   return defaults;
 }
 
-Parsed<ResizeOptions> to_resize_options(const ImageOptions& options,
-                                        const ResizeOptions& defaults) {
+Parsed<ResizeOptions> to_resize_options(const ImageOptions& said, const ResizeOptions& defaults) {
+  const ImageOptions options = with_defaults(said, defaults);
   ResizeOptions to = defaults;
   constexpr Parsed<void> (*kParts[])(const ImageOptions&, ResizeOptions&) = {set_size, set_crop,
                                                                              set_place, set_border};

@@ -11,6 +11,10 @@ namespace framewire::service::url {
 /// copyright and author stay (imgproxy's strip_metadata and keep_copyright).
 [[nodiscard]] ResizeOptions service_defaults(const Limits& limits = {});
 
+/// The options of a URL with what they leave open filled in from the server's. What only the
+/// library's options can say stays in those. Filled options stay as they are.
+[[nodiscard]] ImageOptions with_defaults(ImageOptions said, const ResizeOptions& defaults);
+
 /// What one request asks of the library; validate() accepts the result.
 ///
 /// Options that do nothing to a JPEG are passed over. raw and skip_processing are no matter of

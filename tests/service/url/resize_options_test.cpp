@@ -206,6 +206,93 @@ TEST(ResizeOptionsOfUrls, TakeTheServersDefaultsWhereTheUrlIsSilent) {
   EXPECT_TRUE(to_resize_options(parse_options("ar:1")->options, defaults)->auto_orient);
 }
 
+// One server's options, URLs, and what becomes of both.
+TEST(ResizeOptionsOfUrls, OverrideEachDefaultAlone) {
+  struct Case {
+    const char* defaults;  ///< as the command line has them
+    const char* url;
+    const char* library;
+  };
+  const Case table[] = {
+      {"size=400x300", "q:80", "size=400x300"},
+      {"size=400x300", "w:0", "size=x300"},
+      {"size=400x300", "rs:fit:0:0", ""},
+      {"size=400x300", "s:50:60", "size=50x60"},
+      {"resize=fill", "w:9", "size=9x resize=fill"},
+      {"resize=fill", "rt:fit", ""},
+      {"resize=force", "rs:auto:5:5", "size=5x5 resize=auto"},
+      {"enlarge=true", "q:80", "enlarge=true"},
+      {"enlarge=true", "el:0", ""},
+      {"min-size=50x60", "mw:0", "min-size=x60"},
+      {"max-result-side=200", "w:500", "size=500x max-result-side=200"},
+      {"zoom=2x3", "q:80", "zoom=2x3"},
+      {"zoom=2x3", "z:1", ""},
+      {"dpr=2", "q:80", "dpr=2"},
+      {"dpr=2", "dpr:1", ""},
+      {"rotate=90", "q:80", "rotate=90"},
+      {"rotate=90", "rot:0", ""},
+      {"rotate=270", "rot:180", "rotate=180"},
+      {"flip=hv", "q:80", "flip=hv"},
+      {"flip=hv", "fl:0", "flip=v"},
+      {"flip=h", "fl::1", "flip=hv"},
+      {"flip=hv", "fl:0:0", ""},
+      {"gravity=noea:10:5", "q:80", "gravity=noea:10:5"},
+      {"gravity=noea:10:5", "g:so", "gravity=so"},
+      {"gravity=fp:0.25:0.75", "q:80", "gravity=fp:0.25:0.75"},
+      {"gravity=fp:0.25:0.75", "g:ce", ""},
+      {"crop=100x50", "q:80", "crop=100x50"},
+      {"crop=100x50", "c:0.5", "crop=0.5x50"},
+      {"crop=100x50", "c:0:0", ""},
+      {"crop=100x50 crop-gravity=no", "q:80", "crop=100x50 crop-gravity=no"},
+      {"crop=100x50 crop-gravity=no", "c:10:10:so", "crop=10x10 crop-gravity=so"},
+      {"crop=100x50 crop-gravity=no", "g:so/c:10:10:so", "crop=10x10 gravity=so"},
+      {"padding=1,2,3,4", "q:80", "padding=1,2,3,4"},
+      {"padding=1,2,3,4", "pd::9", "padding=1,9,3,9"},
+      {"padding=1,2,3,4", "pd:0", ""},
+      {"size=9x9 extend=no:1:2", "q:80", "size=9x9 extend=no:1:2"},
+      {"size=9x9 extend=no:1:2", "ex:1", "size=9x9 extend=no:1:2"},
+      {"size=9x9 extend=no:1:2", "ex:1:so", "size=9x9 extend=so"},
+      {"size=9x9 extend=no:1:2", "ex:0", "size=9x9"},
+      {"size=9x9 extend-aspect-ratio=no", "exar:0", "size=9x9"},
+      {"padding=1 background=00ff00", "q:80", "padding=1 background=00ff00"},
+      {"padding=1 background=00ff00", "bg:fff", "padding=1 background=ffffff"},
+      {"padding=1 background=00ff00", "pd:0", ""},
+      // Alone it adds what extend would.
+      {"size=9x9 background=00ff00 gravity=so", "q:80",
+       "size=9x9 gravity=so extend=so background=00ff00"},
+      {"size=9x9 background=00ff00", "g:no", "size=9x9 gravity=no extend=no background=00ff00"},
+      {"size=9x9 background=00ff00", "pd:1", "size=9x9 padding=1 background=00ff00"},
+      {"size=9x9 background=00ff00", "ex:0", "size=9x9"},
+      {"size=9x9 background=00ff00", "h:0", "size=9x"},
+      {"sharpen=3", "sh:0", ""},
+      {"max-bytes=1000", "mb:0", ""},
+  };
+  for (const auto& [given, url, library] : table) {
+    ResizeOptions defaults;
+    for (std::string_view rest = given; !rest.empty();) {
+      const std::string_view one = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+      const std::size_t equals = one.find('=');
+      ASSERT_TRUE(set_option(defaults, one.substr(0, equals), one.substr(equals + 1))) << one;
+    }
+    const auto parsed = parse_options(url);
+    ASSERT_TRUE(parsed) << url;
+    const auto made = to_resize_options(parsed->options, defaults);
+    ASSERT_TRUE(made) << url;
+    EXPECT_TRUE(validate(*made)) << given << " / " << url;
+    EXPECT_EQ(to_string(*made), library) << given << " / " << url;
+    // Equal texts share an answer, so they must stand for equal options.
+    ImageRequest filled = *parsed;
+    filled.options = with_defaults(filled.options, defaults);
+    EXPECT_EQ(with_defaults(filled.options, defaults), filled.options);
+    const std::string text = canonical_text(filled);
+    const auto again =
+        parse_options("cb:" + (text.empty() ? "" : "/" + text), {.allow_security_options = true});
+    ASSERT_TRUE(again) << text;
+    EXPECT_EQ(to_string(*to_resize_options(again->options, ResizeOptions{})), library) << url;
+  }
+}
+
 TEST(ResizeOptionsOfUrls, ChangeLimitsOnlyWhereSettingsAllowIt) {
   UrlSettings settings;
   settings.allow_security_options = true;
