@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <xxhash.h>
 #include <cstdint>
 #include <service/http/etag.hpp>
 #include <service/http/head.hpp>
+#include <utility>
 
 namespace framewire::service::http {
 namespace {
@@ -9,6 +11,7 @@ namespace {
 using Text = std::string_view;
 
 constexpr std::size_t kMaxSourceTagBytes = 256;
+constexpr std::size_t kHashBytes = sizeof(std::uint64_t);
 // A stranger's list is not read for ever.
 constexpr int kMaxListed = 32;
 constexpr Text kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -60,25 +63,41 @@ bool any_tag(Text list, const Visit& visit) {
 
 }  // namespace
 
-std::string make_etag(const EtagRecipe& recipe, Text source_etag) {
-  if (source_etag.empty() || source_etag.size() > kMaxSourceTagBytes) return {};
-  return fmt::format("{}\"{}.{}\"", source_etag.starts_with("W/") ? "W/" : "", recipe.text,
-                     encode_base64(source_etag));
+std::uint64_t hash_of_url(Text final_url) noexcept {
+  return XXH3_64bits(final_url.data(), final_url.size());
 }
 
-std::string source_etag_of(const EtagRecipe& recipe, Text if_none_match) {
+std::string make_etag(const EtagRecipe& recipe, Text source_etag, std::uint64_t url_hash) {
+  if (source_etag.empty() || source_etag.size() > kMaxSourceTagBytes) return {};
+  std::string original;
+  for (std::size_t i = 0; i < kHashBytes; ++i) {
+    original.push_back(static_cast<char>(url_hash >> (8 * i) & 0xFF));
+  }
+  original += source_etag;
+  return fmt::format("{}\"{}.{}\"", source_etag.starts_with("W/") ? "W/" : "", recipe.text,
+                     encode_base64(original));
+}
+
+KnownOriginal known_original(const EtagRecipe& recipe, Text if_none_match) {
   const std::string prefix = fmt::format("\"{}.", recipe.text);
-  std::string found;
+  KnownOriginal found;
   (void)any_tag(if_none_match, [&](Text tag) {
     tag = without_weak(tag);
     if (!tag.starts_with(prefix) || !tag.ends_with('"') || tag.size() <= prefix.size()) {
       return false;
     }
-    const std::string source =
+    const std::string original =
         decode_base64(tag.substr(prefix.size(), tag.size() - prefix.size() - 1));
+    if (original.size() <= kHashBytes) return false;
+    KnownOriginal read;
+    read.etag = original.substr(kHashBytes);
+    for (std::size_t i = 0; i < kHashBytes; ++i) {
+      const auto byte = static_cast<unsigned char>(original[i]);
+      read.url_hash |= static_cast<std::uint64_t>(byte) << (8 * i);
+    }
     // Only what would be made again: no two spellings, nothing that is no tag.
-    if (without_weak(make_etag(recipe, source)) != tag) return false;
-    found = source;
+    if (without_weak(make_etag(recipe, read.etag, read.url_hash)) != tag) return false;
+    found = std::move(read);
     return true;
   });
   return found;

@@ -88,7 +88,7 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
   // The recipe is costly, and few that are refused need it.
   if (settings.etag && exchange.head.has("if-none-match")) {
     wanted.recipe = recipe_of(wanted, settings, raw);
-    wanted.if_none_match = source_etag_of(wanted.recipe, exchange.head.joined("if-none-match"));
+    wanted.client_original = known_original(wanted.recipe, exchange.head.joined("if-none-match"));
   }
   exchange.image = std::move(*request);
   return std::nullopt;
@@ -105,8 +105,9 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
   // What shapes the bytes, what is asked of the origin, and what may be asked.
   wanted->if_modified_since = since;
   wanted->canonical = url::canonical_text(exchange->image);
-  wanted->key = fmt::format("{}\n{}\n{}\n{}\n{}", wanted->snapshot->generation, wanted->source_url,
-                            wanted->canonical, wanted->if_none_match, since);
+  wanted->key = fmt::format("{}\n{}\n{}\n{} {}\n{}", wanted->snapshot->generation,
+                            wanted->source_url, wanted->canonical, wanted->client_original.etag,
+                            wanted->client_original.url_hash, since);
   wanted->io = &io;
   wanted->begun = Clock::now();
   const auto verdict = join(wanted, exchange, io, client);
@@ -169,7 +170,7 @@ void Images::fetch(const Computation& computation) {
   source::FetchRequest request;
   request.url = computation->source_url;
   const bool ours = computation->revalidates;
-  request.if_none_match = ours ? computation->record->etag : computation->if_none_match;
+  request.if_none_match = ours ? computation->record->etag : computation->client_original.etag;
   request.if_modified_since =
       ours ? computation->record->last_modified : computation->if_modified_since;
   if (computation->snapshot->cache != nullptr && !computation->as_it_is) {
@@ -232,16 +233,17 @@ void Images::on_original(const Computation& computation,
   }
   computation->original = std::move(*original);
   source::Original& got = computation->original;
-  if (answer_from_cache(computation)) return;
-  const std::string& tag =
-      got.etag.empty() && got.not_modified ? computation->if_none_match : got.etag;
-  if (settings.etag) outcome.etag = make_etag(computation->recipe, tag);
+  if (answer_from_cache(computation) || fetch_unconditionally(computation)) return;
+  const KnownOriginal& known = computation->client_original;
+  const std::string& tag = got.etag.empty() && got.not_modified ? known.etag : got.etag;
+  const std::uint64_t url_hash = hash_of_url(got.url);
+  if (settings.etag) outcome.etag = make_etag(computation->recipe, tag, url_hash);
   if (settings.last_modified) outcome.last_modified = got.last_modified;
   outcome.cache_control = got.cache_control;
   outcome.expires = got.expires;
   outcome.source_bytes = got.bytes.size();
   // An origin may send the same original again although it was told which one there is.
-  const bool same = !computation->if_none_match.empty() && got.etag == computation->if_none_match;
+  const bool same = !known.etag.empty() && got.etag == known.etag && url_hash == known.url_hash;
   if (got.not_modified || same) {
     outcome.not_modified = true;
     answer_waiters(computation);
@@ -271,6 +273,24 @@ void Images::on_original(const Computation& computation,
                            }});
 } catch (...) {
   fail_with(computation, Code::kUnavailable, "busy", "memory ran out");
+}
+
+// A 304 may speak of another original than the client has: where a redirect leads to another place
+// by now, or its date is asked about, which does not say of which place it is.
+// @return whether the original is fetched whatever the client has
+bool Images::fetch_unconditionally(const Computation& computation) {
+  const source::Original& got = computation->original;
+  KnownOriginal& known = computation->client_original;
+  if (!got.not_modified) return false;
+  const bool same = known.etag.empty()
+                        ? got.redirects == 0
+                        : hash_of_url(got.url) == known.url_hash &&
+                              (got.etag.empty() || none_match_lists(got.etag, known.etag));
+  if (same) return false;
+  known = {};
+  computation->if_modified_since.clear();
+  fetch(computation);
+  return true;
 }
 
 // Counts the original. Where the address that began has its share, others that wait for the same

@@ -63,7 +63,7 @@ struct ImageComputation {
   std::string source_url;
   ResizeOptions options;
   EtagRecipe recipe;
-  std::string if_none_match;  ///< as the original has it
+  KnownOriginal client_original;  ///< that If-None-Match speaks of
   std::string if_modified_since;
   bool as_it_is = false;  ///< raw, or skip_processing
   IoThread* io = nullptr;
@@ -136,6 +136,7 @@ class Images {
   void on_looked_up(const Computation& computation);
   [[nodiscard]] bool suffices(ImageComputation& computation, const source::Original& file) noexcept;
   [[nodiscard]] bool answer_from_cache(const Computation& computation);
+  [[nodiscard]] bool fetch_unconditionally(const Computation& computation);
   void take_cached(ImageComputation& computation, std::string_view status);
   void keep_answer(ImageComputation& computation) noexcept;
   void fail_with(const Computation& computation, Code code, std::string_view word,

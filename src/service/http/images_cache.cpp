@@ -20,8 +20,13 @@ constexpr Text kMiss = "framewire; fwd=uri-miss";
 // Whether the client has the answer from this original.
 bool client_has(const ImageComputation& wanted) {
   const SourceRecord& record = *wanted.record;
-  if (!wanted.if_none_match.empty()) return wanted.if_none_match == record.etag;
-  return !wanted.if_modified_since.empty() && wanted.if_modified_since == record.last_modified;
+  const KnownOriginal& known = wanted.client_original;
+  if (!known.etag.empty()) {
+    return known.etag == record.etag && known.url_hash == hash_of_url(record.final_url);
+  }
+  // A date does not say where a redirect led by then.
+  return wanted.original.redirects == 0 && !wanted.if_modified_since.empty() &&
+         wanted.if_modified_since == record.last_modified;
 }
 
 bool is_remote(const std::string& url) {
@@ -132,7 +137,9 @@ void Images::take_cached(ImageComputation& computation, Text status) {
   ImageOutcome outcome = std::move(*computation.cached);
   computation.cached.reset();
   const ServiceSettings& settings = computation.snapshot->settings;
-  if (settings.etag) outcome.etag = make_etag(computation.recipe, record.etag);
+  if (settings.etag) {
+    outcome.etag = make_etag(computation.recipe, record.etag, hash_of_url(record.final_url));
+  }
   if (settings.last_modified) outcome.last_modified = record.last_modified;
   outcome.cache_control = record.cache_control;
   outcome.expires = record.expires;
