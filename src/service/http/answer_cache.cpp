@@ -56,6 +56,7 @@ std::string to_bytes(const SourceRecord& record) {
     fields.put(Text(*text));
   }
   fields.put(static_cast<std::uint64_t>(record.fresh_until_s));
+  fields.put(static_cast<std::uint64_t>(record.made_s));
   return std::move(fields).take();
 }
 
@@ -67,6 +68,7 @@ std::optional<SourceRecord> read_source_record(std::span<const std::uint8_t> byt
     *text = fields.text();
   }
   record.fresh_until_s = static_cast<std::int64_t>(fields.number());
+  record.made_s = static_cast<std::int64_t>(fields.number());
   if (!fields.ended()) return std::nullopt;
   return record;
 }
@@ -168,6 +170,7 @@ std::optional<SourceRecord> AnswerCache::record_of(const source::Original& origi
   const std::int64_t now_s = ::time(nullptr);
   SourceRecord record = before != nullptr ? *before : SourceRecord{};
   record.final_url = original.url;
+  record.made_s = now_s - age_seconds(original.age);
   for (const auto& [to, from] :
        {std::pair(&record.etag, &original.etag),
         std::pair(&record.last_modified, &original.last_modified),

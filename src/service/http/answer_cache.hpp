@@ -27,6 +27,7 @@ struct SourceRecord {
   std::string expires;
   std::string vary;
   std::int64_t fresh_until_s = 0;  ///< since 1970
+  std::int64_t made_s = 0;  ///< since 1970: when the origin gave its word, less the word's own Age
 };
 
 [[nodiscard]] std::string to_bytes(const SourceRecord& record);

@@ -84,4 +84,6 @@ Freshness freshness_of(const OriginWord& word, std::int64_t now_s, std::int64_t 
   return result;
 }
 
+std::int64_t age_seconds(Text age) noexcept { return read_seconds(age).value_or(0); }
+
 }  // namespace framewire::service::http

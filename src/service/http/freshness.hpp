@@ -27,4 +27,7 @@ struct Freshness {
 [[nodiscard]] Freshness freshness_of(const OriginWord& word, std::int64_t now_s,
                                      std::int64_t unsaid_s, std::int64_t max_s) noexcept;
 
+/// Seconds of an Age field; 0 for what cannot be read.
+[[nodiscard]] std::int64_t age_seconds(std::string_view age) noexcept;
+
 }  // namespace framewire::service::http

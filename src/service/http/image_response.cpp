@@ -16,9 +16,16 @@ std::int64_t unix_now() {
       .count();
 }
 
+bool hands_on_origins_word(const Exchange& exchange, const ImageOutcome& outcome,
+                           const ServiceSettings& settings) {
+  return exchange.image.expires.value_or(0) <= 0 && settings.cache_control_passthrough &&
+         !outcome.is_fallback && !outcome.cache_control.empty();
+}
+
 // The URL's own expiry goes before the origin's word, and that before the server's.
 std::string cache_control(const Exchange& exchange, const ImageOutcome& outcome,
                           const ServiceSettings& settings) {
+  if (hands_on_origins_word(exchange, outcome, settings)) return outcome.cache_control;
   const std::int64_t now = unix_now();
   auto ttl =
       static_cast<std::int64_t>(outcome.is_fallback ? settings.fallback_ttl_s : settings.ttl_s);
@@ -26,7 +33,6 @@ std::string cache_control(const Exchange& exchange, const ImageOutcome& outcome,
   if (expires > 0) {
     ttl = std::min(ttl, std::max<std::int64_t>(expires - now, 0));
   } else if (settings.cache_control_passthrough && !outcome.is_fallback) {
-    if (!outcome.cache_control.empty()) return outcome.cache_control;
     const std::int64_t until = parse_http_date(outcome.expires);
     if (until > now) ttl = until - now;
   }
@@ -76,6 +82,12 @@ void add_debug_fields(Response& response, const ImageOutcome& outcome) {
 void add_caching_fields(Response& response, const Exchange& exchange, const ImageOutcome& outcome,
                         const ServiceSettings& settings) {
   response.add_field("Cache-Control", cache_control(exchange, outcome, settings));
+  // RFC 9111 5.1: the origin's max-age counts from when the origin said it.
+  constexpr std::int64_t kMaxAge_s = std::int64_t{1} << 31;  // RFC 9111 1.2.2
+  const std::int64_t age = std::clamp<std::int64_t>(unix_now() - outcome.made_s, 0, kMaxAge_s);
+  if (hands_on_origins_word(exchange, outcome, settings) && (age > 0 || outcome.from_cache)) {
+    response.add_field("Age", fmt::format("{}", age));
+  }
   if (!outcome.etag.empty()) response.add_field("ETag", outcome.etag);
   if (!outcome.last_modified.empty()) response.add_field("Last-Modified", outcome.last_modified);
   if (settings.url.client_hints) {

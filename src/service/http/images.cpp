@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <ctime>
 #include <framewire/version.hpp>
 #include <iterator>
 #include <jpeg/parser.hpp>
@@ -7,6 +8,7 @@
 #include <service/http/connection.hpp>
 #include <service/http/fetch_answer.hpp>
 #include <service/http/frame_size.hpp>
+#include <service/http/freshness.hpp>
 #include <service/http/grammar_settings.hpp>
 #include <service/http/images.hpp>
 #include <service/url/resize_options.hpp>
@@ -241,6 +243,7 @@ void Images::on_original(const Computation& computation,
   if (settings.last_modified) outcome.last_modified = got.last_modified;
   outcome.cache_control = got.cache_control;
   outcome.expires = got.expires;
+  outcome.made_s = ::time(nullptr) - age_seconds(got.age);
   outcome.source_bytes = got.bytes.size();
   // An origin may send the same original again although it was told which one there is.
   const bool same = !known.etag.empty() && got.etag == known.etag && url_hash == known.url_hash;

@@ -41,6 +41,8 @@ struct ImageOutcome {
   std::string last_modified;
   std::string cache_control;  ///< the origin's
   std::string expires;        ///< the origin's
+  std::int64_t made_s = 0;    ///< SourceRecord::made_s
+  bool from_cache = false;    ///< on disk
   std::uint64_t source_bytes = 0;
   std::int32_t source_width_px = 0;   ///< upright; only where debug headers are wanted
   std::int32_t source_height_px = 0;  ///< upright

@@ -4,6 +4,7 @@
 // the file. Of an origin a record is kept: which original there was, and until when that counts.
 // Until then nothing is asked; later the origin is asked whether that original is still the one.
 #include <ctime>
+#include <service/http/freshness.hpp>
 #include <service/http/images.hpp>
 #include <service/source/source_url.hpp>
 #include <utility>
@@ -124,6 +125,8 @@ bool Images::answer_from_cache(const Computation& computation) {
     // Written where it will save a question.
     if (renewed->fresh_until_s > ::time(nullptr)) cache.keep_source(*computation, *renewed);
     computation->record = std::move(renewed);
+  } else {
+    computation->record->made_s = ::time(nullptr) - age_seconds(got.age);
   }
   take_cached(*computation, kRevalidated);
   computation->outcome.not_modified = client_has(*computation);
@@ -143,6 +146,8 @@ void Images::take_cached(ImageComputation& computation, Text status) {
   if (settings.last_modified) outcome.last_modified = record.last_modified;
   outcome.cache_control = record.cache_control;
   outcome.expires = record.expires;
+  outcome.made_s = record.made_s;
+  outcome.from_cache = true;
   outcome.cache_status = status;
   outcome.fetch_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() -
                                                                computation.begun)

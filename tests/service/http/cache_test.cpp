@@ -261,6 +261,33 @@ TEST(HttpCache, AFreshOriginIsNotAsked) {
   EXPECT_EQ(at.status_of("/unsafe/w:90/plain/http://images.test/a.jpg"), kMiss);
 }
 
+// RFC 9111 5.1: the origin's word goes with its age.
+TEST(HttpCache, HitsTellTheirAgeWithTheOriginsWord) {
+  for (const bool passthrough : {true, false}) {
+    const scripted::TemporaryFolder folder;
+    CountingOrigin origin;
+    origin.say("ETag: \"one\"\r\nCache-Control: public, max-age=600\r\nAge: 100\r\n");
+    ServiceSettings settings = with_cache(folder);
+    settings.cache_control_passthrough = passthrough;
+    const ImageServer images(origin.script(), settings);
+    const auto age = [&](const std::string& fields = "") {
+      const auto answer = images.ask(kSmall, fields);
+      return answer && !answer->field("age").empty() ? std::stoi(answer->field("age")) : -1;
+    };
+    const auto first = images.ask(kSmall);
+    ASSERT_TRUE(written(*images.server, 2));
+    if (!passthrough) {
+      EXPECT_EQ(age(), -1) << "the word is the server's own";
+      continue;
+    }
+    EXPECT_EQ(first->field("cache-control"), "public, max-age=600");
+    EXPECT_GE(std::stoi(first->field("age")), 100);
+    EXPECT_TRUE(eventually([&] { return age() >= 102; }));
+    EXPECT_GE(age("If-None-Match: " + first->field("etag") + "\r\n"), 102);
+    EXPECT_EQ(origin.asked, 1);
+  }
+}
+
 TEST(HttpCache, OldDatesTellOriginalsApart) {
   CachedOrigin at("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
   ASSERT_TRUE(at.fill());
@@ -382,6 +409,7 @@ TEST(HttpCacheAttack, RecordsOfAnyBytesAreRead) {
   record.final_url = "https://images.test/";
   record.etag = "\"one\"";
   record.fresh_until_s = -5;
+  record.made_s = 7;
   const std::string bytes = to_bytes(record);
   const auto view = [](std::string_view text) {
     return std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
@@ -390,6 +418,7 @@ TEST(HttpCacheAttack, RecordsOfAnyBytesAreRead) {
   ASSERT_TRUE(read);
   EXPECT_EQ(read->final_url, record.final_url);
   EXPECT_EQ(read->fresh_until_s, -5);
+  EXPECT_EQ(read->made_s, 7);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_FALSE(read_source_record(view(std::string_view(bytes).substr(0, length)))) << length;
   }
