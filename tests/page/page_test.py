@@ -175,7 +175,8 @@ def try_path(page, name):
             ({"size": "100x", "min-size": "x90"}, "mw:0/mh:90", (100, 90)),
             ({"size": "120x120", "background": "204060"}, "bg:204060/ex:1:ce", (120, 120)),
             ({"size": "64x", "crop": "200x100", "crop-gravity": "noea"}, "c:200:100:noea", (64, 32)),
-            ({"size": "240x", "max-bytes": "4k"}, "mb:4096", (240, round(240 / original)))):
+            ({"size": "240x", "max-bytes": "4k"}, "mb:4096", (240, round(240 / original))),
+            ({"size": "240x", "max-bytes": "4K"}, "mb:4096", (240, round(240 / original)))):
         for option, value in options.items():
             page.browser.execute_script("arguments[0].value = arguments[1]", page[f"option-{option}"],
                                         value)
@@ -221,6 +222,26 @@ def try_prefix(page, name):
         check(page["url"].text.startswith(page.url + "unsafe/"), page["url"].text)
         page["tab-status"].click()
         page.wait(lambda: page.browser.find_elements(By.CSS_SELECTOR, "#codes td"), "no figures")
+
+
+def try_defaults(page, picture, name):
+    """The form shows what the server makes of a picture without options, and says anything else."""
+    page.open()
+    check(page["option-quality"].get_attribute("placeholder") == "60", "not the server's quality")
+    check(page["option-enlarge"].is_selected(), "the server enlarges")
+    check(page["option-resize"].get_attribute("value") == "fill", "the server fills")
+    page["file"].send_keys(str(picture))
+    page.wait(lambda: page.after() == (90, 80), f"{page.after()}; {page['error'].text}")
+    check("?" not in page["curl"].text, page["curl"].text)
+    page.set("quality", "80")
+    page.wait(lambda: "quality=80" in page["curl"].text, page["curl"].text)
+    page.browser.execute_script("arguments[0].click()", page["option-enlarge"])
+    page.wait(lambda: "enlarge=false" in page["curl"].text, page["curl"].text)
+    page["path"].send_keys(name, Keys.ENTER)
+    page.wait(lambda: page["url-line"].is_displayed(), "no URL is shown")
+    url = page["url"].text
+    check("/q:80/" in url and "/el:0/" in url and "s:" not in url, url)
+    check(page.after() == (90, 80), f"{url} gives {page.after()}")
 
 
 def try_phone(page):
@@ -328,6 +349,11 @@ def main():
         stop(server)
         server = start_server(program, work, port, "--path-prefix", "/img/eu")
         try_prefix(Page(browser, f"http://127.0.0.1:{port}/img/eu/", work), "trip/night on the bay.jpg")
+        stop(server)
+        server = start_server(program, work, port, "--quality", "60", "--enlarge", "--resize", "fill",
+                              "--size", "90x80")
+        try_defaults(Page(browser, f"http://127.0.0.1:{port}/", work), picture,
+                     "trip/night on the bay.jpg")
     finally:
         browser.quit()
         stop(server)

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/options_table.hpp>
 #include <inspect/model.hpp>
 #include <iterator>
 #include <service/http/actions.hpp>
@@ -161,12 +162,19 @@ bool has_secret(const Head& head, Text secret) {
   return different == 0;
 }
 
-std::string options_json() {
+// The value of an option that no request has set.
+std::string value_text(const ResizeOptions& options, Text name) {
+  const auto rows = options::table();
+  const auto row = std::ranges::find(rows, name, &options::OptionRow::name);
+  return row == rows.end() ? std::string() : row->print(options);
+}
+
+std::string options_json(const ResizeOptions& defaults) {
   inspect::Value list = inspect::Value::array();
   for (const OptionSpec& spec : client_options()) {
-    inspect::Value option =
-        inspect::Value::object("name", spec.name, "metavar", spec.metavar, "default",
-                               spec.default_value, "help", spec.help, "group", spec.group);
+    inspect::Value option = inspect::Value::object("name", spec.name, "metavar", spec.metavar,
+                                                   "default", value_text(defaults, spec.name),
+                                                   "help", spec.help, "group", spec.group);
     Text choices = spec.choices;
     while (!choices.empty()) {
       const auto bar = choices.find('|');
@@ -280,7 +288,7 @@ Response answer_at_once(const Exchange& exchange, const SharedState& shared) {
   response.text = "ok\n";
   if (exchange.action == Action::kOptions) {
     response.content_type = "application/json";
-    response.text = options_json();
+    response.text = options_json(exchange.snapshot->settings.defaults);
   }
   return response;
 }

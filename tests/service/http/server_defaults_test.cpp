@@ -27,6 +27,22 @@ TEST(HttpServerDefaults, CountForUrlsAsForBodies) {
   EXPECT_EQ(size("w:300/el:1/dpr:4/"), "250x188");
 }
 
+TEST(HttpServerDefaults, AreWhatTheListOfOptionsSays) {
+  ServiceSettings settings = loopback();
+  settings.defaults.quality = 61;
+  settings.defaults.enlarge = true;
+  TestServer server(settings);
+  const auto listed = [&](const std::string& name) {
+    const auto answer = TestClient(server.endpoint()).ask(get("/v1/options"));
+    const std::string text = answer ? answer->body : "";
+    const auto at = text.find("\"default\": ", text.find("\"name\": \"" + name + "\""));
+    return at == std::string::npos ? "" : text.substr(at + 11, text.find('\n', at) - at - 12);
+  };
+  EXPECT_EQ(listed("quality"), "\"61\"");
+  EXPECT_EQ(listed("enlarge"), "\"true\"");
+  EXPECT_EQ(listed("sharpen"), "\"0\"");
+}
+
 // What is not said and what is said differ in bytes, so they are no equal requests.
 TEST(HttpServerDefaults, NoAnswerIsSharedWithAUrlThatSaysOtherwise) {
   const service::test::TemporaryFolder folder;
