@@ -79,6 +79,7 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
     return error_response(exchange.error_form, Code::kForbidden, "forbidden_option",
                           "this server hands on no originals as they are", "raw");
   }
+  wanted.options.limits = defaults.limits;  // of a raw original, too
   if (!raw) {
     request->options = url::with_defaults(std::move(request->options), defaults);
     auto options = url::to_resize_options(request->options, defaults);

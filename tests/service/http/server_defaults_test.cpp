@@ -43,6 +43,23 @@ TEST(HttpServerDefaults, AreWhatTheListOfOptionsSays) {
   EXPECT_EQ(listed("sharpen"), "\"0\"");
 }
 
+// --max-input-bytes is what the operator says, also for originals that nobody decodes.
+TEST(HttpServerDefaults, LimitsHoldForRawOriginals) {
+  const service::test::TemporaryFolder folder;
+  folder.write("large", std::string(70u << 20, 'x'));
+  ServiceSettings settings = loopback();
+  settings.source.root = folder.path().string();
+  settings.allow_raw = true;
+  const auto status = [&](std::uint64_t max_bytes) {
+    settings.defaults.limits.max_input_bytes = max_bytes;
+    TestServer server(settings);
+    const auto answer = TestClient(server.endpoint()).ask(get("/unsafe/raw:1/plain/large"));
+    return answer ? answer->status : 0;
+  };
+  EXPECT_EQ(status(80u << 20), 200);
+  EXPECT_EQ(status(60u << 20), 422);
+}
+
 // What is not said and what is said differ in bytes, so they are no equal requests.
 TEST(HttpServerDefaults, NoAnswerIsSharedWithAUrlThatSaysOtherwise) {
   const service::test::TemporaryFolder folder;
