@@ -82,7 +82,7 @@ bool is_live(Text name) {
 }
 
 SettingsChange merge_live(const ServiceSettings& running, const ServiceSettings& wanted) {
-  SettingsChange change{running, {}, {}};
+  SettingsChange change{.settings = running, .taken = {}, .waiting = {}};
   for (const SettingRow& row : setting_rows()) {
     const std::string value = row.print(wanted);
     if (row.print(running) == value) continue;

@@ -13,6 +13,8 @@ struct SettingsChange {
   ServiceSettings settings;          ///< the running ones, with whatever could be taken over
   std::vector<std::string> taken;    ///< names of settings that differ and were taken over
   std::vector<std::string> waiting;  ///< names of settings that differ and need a restart
+  /// Names of settings whose value is the same, while the file or folder that it names is another.
+  std::vector<std::string> contents{};
 };
 
 /// Compares by what the table prints. Options of pictures are taken over together, under the name

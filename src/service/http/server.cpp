@@ -289,6 +289,7 @@ Result<SettingsChange> Server::reload(const ServiceSettings& wanted) {
     if (auto valid = validate(change.settings); !valid) return fail(valid.error());
     auto snapshot = parts_->snapshots.make(change.settings);
     if (!snapshot) return fail(snapshot.error());
+    change.contents = changed_contents(*before, **snapshot);
     std::vector<SnapshotRef> references;
     for (std::size_t i = 0; i < parts_->ios.size(); ++i) {
       references.push_back(with_own_count(*snapshot));

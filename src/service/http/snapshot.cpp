@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <service/http/grammar_settings.hpp>
 #include <service/http/snapshot.hpp>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -37,7 +39,35 @@ std::string folder_identity_of(const std::string& folder) {
   return fmt::format("{}:{}", facts.st_dev, facts.st_ino);
 }
 
+// Presets of the file stand behind those of the setting.
+std::span<const std::string> presets_of_file(const Snapshot& snapshot) {
+  return std::span(snapshot.grammar.settings().presets)
+      .subspan(snapshot.settings.url.presets.size());
+}
+
+bool same_fallback(const Snapshot& left, const Snapshot& right) {
+  if (!left.fallback || !right.fallback) return !left.fallback && !right.fallback;
+  return std::ranges::equal(left.fallback->bytes(), right.fallback->bytes());
+}
+
 }  // namespace
+
+std::vector<std::string> changed_contents(const Snapshot& before, const Snapshot& after) {
+  const ServiceSettings& old = before.settings;
+  const ServiceSettings& now = after.settings;
+  std::vector<std::string> names;
+  if (old.source.root == now.source.root && before.folder_identity != after.folder_identity) {
+    names.emplace_back("folder");
+  }
+  if (old.presets_file == now.presets_file &&
+      !std::ranges::equal(presets_of_file(before), presets_of_file(after))) {
+    names.emplace_back("presets-file");
+  }
+  if (old.fallback_image == now.fallback_image && !same_fallback(before, after)) {
+    names.emplace_back("fallback-image");
+  }
+  return names;
+}
 
 Result<SnapshotRef> Snapshots::make(const ServiceSettings& settings) {
   (void)reap();

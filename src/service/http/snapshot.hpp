@@ -75,6 +75,10 @@ class Snapshots {
   std::uint64_t next_generation_ = 1;
 };
 
+/// Names of settings that are the same in both, while the file or folder that they name is another.
+[[nodiscard]] std::vector<std::string> changed_contents(const Snapshot& before,
+                                                        const Snapshot& after);
+
 /// The same snapshot under a count of references of its own, so that threads that take it for each
 /// request do not write to one place. @throws std::bad_alloc
 [[nodiscard]] SnapshotRef with_own_count(SnapshotRef snapshot);

@@ -152,6 +152,36 @@ TEST(HttpReload, FindsTheFolderThatHasTheNameByThen) {
   EXPECT_EQ(size(), "40x20");
 }
 
+TEST(HttpReload, TellsOfFilesThatAreTheSameByName) {
+  const scripted::TemporaryFolder folder;
+  folder.write("one/a.jpg", text_of(make_jpeg(400, 300)));
+  folder.write("two/a.jpg", text_of(make_jpeg(400, 300)));
+  std::filesystem::create_directory_symlink("one", folder.path() / "current");
+  ServiceSettings settings = loopback();
+  settings.source.root = (folder.path() / "current").string();
+  settings.url.presets = {"large=w:900"};
+  settings.presets_file = folder.write("presets", "small=w:50\n").string();
+  settings.fallback_image = folder.write("none.jpg", text_of(make_jpeg(64, 48))).string();
+  TestServer server(settings);
+  const auto contents = [&]() -> Names {
+    const auto change = server.server().reload(settings);
+    return change ? change->contents : Names{change.error().to_string()};
+  };
+  EXPECT_EQ(contents(), Names());
+  folder.write("presets", "small=w:60\n");
+  EXPECT_EQ(contents(), Names{"presets-file"});
+  EXPECT_EQ(contents(), Names());
+  folder.write("none.jpg", text_of(make_jpeg(48, 64)));
+  std::filesystem::remove(folder.path() / "current");
+  std::filesystem::create_directory_symlink("two", folder.path() / "current");
+  EXPECT_EQ(contents(), (Names{"folder", "fallback-image"}));
+  settings.url.presets = {"large=w:901"};
+  const auto change = server.server().reload(settings);
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->contents, Names()) << "the setting has changed, not the file";
+  EXPECT_EQ(change->taken, Names{"presets"});
+}
+
 TEST(HttpReload, MistakesChangeNothing) {
   const scripted::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(400, 300)));

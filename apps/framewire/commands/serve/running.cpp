@@ -17,9 +17,14 @@ constexpr milliseconds kMinPatience{500};
 
 std::string describe(const service::http::SettingsChange& change) {
   std::string text = "reloaded";
-  if (change.taken.empty() && change.waiting.empty()) text += ": no setting has changed";
+  const bool unchanged = change.taken.empty() && change.waiting.empty() && change.contents.empty();
+  if (unchanged) text += ": no setting has changed";
   if (!change.taken.empty()) {
     text += fmt::format(": {} changed", fmt::join(change.taken, ", "));
+  }
+  if (!change.contents.empty()) {
+    text += fmt::format("{} new contents of {}", change.taken.empty() ? ":" : ";",
+                        fmt::join(change.contents, ", "));
   }
   if (!change.waiting.empty()) {
     text += fmt::format("; a restart is needed for {}", fmt::join(change.waiting, ", "));
