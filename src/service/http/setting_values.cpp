@@ -8,7 +8,22 @@ namespace {
 
 using Text = std::string_view;
 
+constexpr std::uint64_t kKiB = 1024;
+
 }  // namespace
+
+bool parse_small_bytes(Text text, std::uint64_t& out) {
+  std::uint64_t value = 0;
+  if (!options::parse_count(text, kKiB, kKiB, value) || value > kKiB * kKiB * kKiB) return false;
+  out = value;
+  return true;
+}
+
+bool parse_bytes_or_none(Text text, std::uint64_t& out) {
+  if (text != "0") return options::parse_count(text, kKiB, kKiB, out);
+  out = 0;
+  return true;
+}
 
 bool parse_mode(Text text, unsigned& out) {
   const bool octal =

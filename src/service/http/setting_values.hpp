@@ -9,6 +9,12 @@
 
 namespace framewire::service::http {
 
+/// A bound of bytes from 1 KiB to 1 GiB: small enough to hold for each connection.
+[[nodiscard]] bool parse_small_bytes(std::string_view text, std::uint64_t& out);
+
+/// A number of bytes from 1 KiB on, or 0, which is said by itself alone.
+[[nodiscard]] bool parse_bytes_or_none(std::string_view text, std::uint64_t& out);
+
 /// Permission bits in octal, 0 to 777.
 [[nodiscard]] bool parse_mode(std::string_view text, unsigned& out);
 

@@ -22,9 +22,16 @@ constexpr Text kSwitchWords[] = {"off", "on"};
 constexpr Text kMpsWords[] = {"off", "on", "attach"};
 
 constexpr Text kThreadsAccepted = "a whole number from 0 to 1024; 0 is chosen";
-constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
-constexpr Text kBytesOrNoneAccepted = "0, or a number of bytes, with k, M or G for powers of 1024";
-constexpr Text kPixelsAccepted = "a number of pixels from 1, with k, M or G for powers of 1000";
+constexpr Text kBytesAccepted =
+    "a number of bytes from 1k and below 2^64, with k, M or G for powers of 1024";
+constexpr Text kBytesOrNoneAccepted =
+    "0, or a number of bytes from 1k and below 2^64, with k, M or G for powers of 1024";
+constexpr Text kSmallBytesAccepted =
+    "a number of bytes from 1k to 1G, with k, M or G for powers of 1024";
+constexpr Text kCacheBytesAccepted =
+    "a number of bytes from 1M and below 2^64, with k, M or G for powers of 1024";
+constexpr Text kPixelsAccepted =
+    "a number of pixels from 1 and below 2^64, with k, M or G for powers of 1000";
 constexpr Text kTimeoutAccepted = "a whole number of milliseconds from 1 to 86400000";
 constexpr Text kDelayAccepted = "a whole number of milliseconds from 0 to 86400000";
 constexpr Text kSecondsAccepted = "a whole number of seconds from 0 to 3155760000";
@@ -43,21 +50,6 @@ bool parse_seconds(Text text, std::uint64_t& out) {
 bool parse_threads(Text text, unsigned& out) {
   return options::parse_integer(text, 0u, 1024u, out);
 }
-// A bound of bytes from 1 KiB to 1 GiB: small enough to hold for each connection.
-bool parse_small_bytes(Text text, std::uint64_t& out) {
-  std::uint64_t value = 0;
-  if (!options::parse_count(text, kBytes, 1024, value) || value > (1u << 30)) return false;
-  out = value;
-  return true;
-}
-
-// 0 is said by itself alone: parse_count() begins at 1.
-bool parse_bytes_or_none(Text text, std::uint64_t& out) {
-  if (text != "0") return options::parse_count(text, kBytes, 1024, out);
-  out = 0;
-  return true;
-}
-
 bool parse_negated(Text text, bool& out) {
   bool off = false;
   if (!options::parse_flag(text, off)) return false;
@@ -161,14 +153,14 @@ constexpr SettingRow kSettingRows[] = {
      [](S& s, Text t) { return parse_count(t, s.max_connections); },
      [](const S& s) { return number(s.max_connections); }},
     {{"max-header-bytes", "N", "", "", "a request's line and fields together", "Connections"},
-     kBytesAccepted,
+     kSmallBytesAccepted,
      [](S& s, Text t) { return parse_small_bytes(t, s.max_header_bytes); },
      [](const S& s) { return options::print_count(s.max_header_bytes, kBytes); }},
     {{"max-header-lines", "N", "", "", "fields of a request", "Connections"}, kCountAccepted,
      [](S& s, Text t) { return parse_count(t, s.max_header_lines); },
      [](const S& s) { return number(s.max_header_lines); }},
     {{"max-target-bytes", "N", "", "", "path and query of a request", "Connections"},
-     kBytesAccepted,
+     kSmallBytesAccepted,
      [](S& s, Text t) { return parse_small_bytes(t, s.max_target_bytes); },
      [](const S& s) { return options::print_count(s.max_target_bytes, kBytes); }},
     {{"read-timeout", "MS", "", "", "for a request's head; how far its body may fall behind "
@@ -368,7 +360,8 @@ constexpr SettingRow kSettingRows[] = {
     TEXT_ROW("path-prefix", "PATH", url.path_prefix, "URLs", "goes in front of every path"),
     TEXT_ROW("cache-dir", "DIR", cache_dir, "Cache",
              "keep results of URLs in this folder; none are kept, if not given"),
-    {{"cache-size", "BYTES", "", "", "of the files in that folder", "Cache"}, kBytesAccepted,
+    {{"cache-size", "BYTES", "", "", "of the files in that folder", "Cache"},
+     kCacheBytesAccepted,
      [](S& s, Text t) { return options::parse_count(t, kBytes, 1u << 20, s.cache_bytes); },
      [](const S& s) { return options::print_count(s.cache_bytes, kBytes); }},
     {{"cache-entries", "N", "", "", "results in that folder; about 120 bytes of memory each",

@@ -112,6 +112,32 @@ TEST(HttpConfiguration, EverySettingReadsBackWhatItPrints) {
   }
 }
 
+// A value that looks as what is accepted is refused for its size, so the message says which.
+TEST(HttpConfiguration, RefusalsNameTheLeastAndTheMost) {
+  struct Case {
+    const char* name;
+    const char* least;
+    const char* below;
+    const char* range;
+  };
+  for (const Case& one : {Case{"cache-size", "1M", "500k", "from 1M and below 2^64"},
+                          Case{"max-header-bytes", "1k", "100", "from 1k to 1G"},
+                          Case{"max-header-bytes", "1G", "2G", "from 1k to 1G"},
+                          Case{"max-target-bytes", "1k", "1023", "from 1k to 1G"},
+                          Case{"bytes-under-way", "1k", "1023", "from 1k and below 2^64"},
+                          Case{"bytes-under-way", "1G", "99999999999G", "from 1k and below 2^64"},
+                          Case{"worker-memory", "0", "1", "0, or a number of bytes from 1k"},
+                          Case{"gpu-memory", "1k", "1", "0, or a number of bytes from 1k"},
+                          Case{"pixels-under-way", "1", "0", "from 1 and below 2^64"}}) {
+    ServiceSettings settings;
+    EXPECT_TRUE(set_setting(settings, one.name, one.least)) << one.name;
+    const auto refused = set_setting(settings, one.name, one.below);
+    ASSERT_FALSE(refused) << one.name;
+    EXPECT_NE(refused.error().message().find(one.range), std::string::npos)
+        << refused.error().message();
+  }
+}
+
 TEST(HttpConfiguration, NamesAreThoseOfNoOtherSetting) {
   std::vector<std::string_view> names;
   for (const SettingRow& row : setting_rows()) names.push_back(row.option.name);
