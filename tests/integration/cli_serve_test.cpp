@@ -125,6 +125,19 @@ TEST(CliServe, ChecksWhatTheStartWouldMeet) {
   EXPECT_EQ(read_tree(folder.path()), before) << "a check makes nothing";
 }
 
+// What only a start meets: a worker that has no room.
+TEST(CliServe, NamesTheBoundInWhichNoWorkerStarts) {
+  const TemporaryFolder folder;
+  Words words =
+      serve_with_workers(1, {"--listen", "unix:" + folder / "socket", "--worker-memory", "1M"});
+  const Ran start = run_program(words);
+  EXPECT_EQ(start.exit_code, 3);
+  EXPECT_TRUE(contains(start.err, "no worker starts: ")) << start.err;
+  EXPECT_TRUE(contains(start.err, "; worker-memory lets it take 1048576 bytes")) << start.err;
+  words.emplace_back("--check");
+  EXPECT_EQ(run_program(words).exit_code, 0);
+}
+
 TEST(CliServe, NamesMistakes) {
   const TemporaryFolder folder;
   write_text(folder.path() / "a.toml", "queue = 7\nqeue = 7\n");

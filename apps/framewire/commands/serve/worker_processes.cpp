@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <command_line/command.hpp>
 #include <commands/serve/clients.hpp>
 #include <commands/serve/worker_processes.hpp>
@@ -29,7 +30,13 @@ Result<std::unique_ptr<WorkerPool>> start_workers(const service::http::ServiceSe
   options.memory_bytes = settings.worker_memory;
   options.sandbox = settings.worker_sandbox;
   options.on_event = log_worker;
-  return WorkerPool::make(std::move(options));
+  auto made = WorkerPool::make(std::move(options));
+  if (made || settings.worker_memory == 0) return made;
+  // What a worker lacks when it starts is most often this, and its own message does not know.
+  const Status& why = made.error();
+  return fail(Status(why.code(), fmt::format("{}; worker-memory lets it take {} bytes",
+                                             why.message(), settings.worker_memory))
+                  .about(why.subject()));
 }
 
 int run_serve_worker() {
