@@ -55,7 +55,7 @@ class NamedObjectSource final : public batch::Source {
     if (!store) return fail(store.error());
     auto whole = (*store)->read_whole(url->key, max_bytes_);
     if (!whole) return fail(whole.error());
-    if (!*whole) return fail(Status(StatusCode::kIoError, "is not there").about(input.label));
+    if (!*whole) return fail(Status(StatusCode::kInvalidInput, "is not there").about(input.label));
     return std::make_unique<WholeInput>(std::move(**whole));
   }
   /// name_object_shards() sees to it that they come once each.

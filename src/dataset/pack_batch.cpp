@@ -9,6 +9,7 @@
 #include <dataset/pack_folder.hpp>
 #include <dataset/pack_listing.hpp>
 #include <dataset/pack_store.hpp>
+#include <dataset/passing_error.hpp>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -292,6 +293,10 @@ batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
   batch::Row& row = *sample.row;
   row.name = sample.member;
   if (row.outcome == batch::Outcome::kSkipped) return {};
+  if (row.error && is_engine_fault(*row.error)) {
+    ++totals_.put_off;
+    return {};
+  }
   if (row.outcome != batch::Outcome::kOk) return write_failure(row);
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
   sample.members.front().mtime_s = row.mtime_ns / kNsPerSecond;

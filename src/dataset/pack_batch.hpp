@@ -44,6 +44,7 @@ struct PackTotals {
   std::uint64_t samples = 0;    ///< in them
   std::uint64_t sidecars = 0;   ///< in them
   std::uint64_t unchanged = 0;  ///< inputs that shards of earlier batches have
+  std::uint64_t put_off = 0;    ///< failed for no fault of their own: no shard tells of them
 };
 
 /// Source, sink and manifest of one call of batch::run(), whose settings have no shard of their

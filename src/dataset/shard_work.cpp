@@ -1,6 +1,7 @@
 // Listing a shard's members, and taking what comes of its pictures.
 #include <fmt/format.h>
 #include <algorithm>
+#include <dataset/passing_error.hpp>
 #include <dataset/sample_key.hpp>
 #include <dataset/shard_work.hpp>
 #include <utility>
@@ -283,15 +284,25 @@ batch::WriteResult ShardWork::decide(std::uint64_t number, const batch::Row& row
   piece.ok = row.outcome == batch::Outcome::kOk;
   piece.row = row;
   piece.row->name = piece.member.header.name.empty() ? name_ : piece.member.header.name;
-  auto lost = piece.ok ? std::nullopt : input_->lost();
+  auto lost = piece.ok ? std::nullopt : why_lost(row);
   if (!lost) return write_ready(lock);
   auto problem = give_up_shard(std::move(*lost));
   if (problem) return tl::unexpected<batch::WriteError>(std::move(*problem));
   return {};
 }
 
-// Under the lock. What is missing of the input may be there at another time: the shard is left to
-// be made then. @return what is to be told, once
+// What a picture failed of that is no fault of its own.
+std::optional<Status> ShardWork::why_lost(const batch::Row& row) const {
+  if (auto lost = input_->lost()) return lost;
+  if (!row.error || !is_engine_fault(*row.error)) return std::nullopt;
+  return Status(row.error->code(),
+                fmt::format("is not made, as a picture failed for no fault of its own; {}",
+                            row.error->to_string()))
+      .about(output_label_);
+}
+
+// Under the lock. What is missing now may be there at another time: the shard is left to be made
+// then. @return what is to be told, once
 std::optional<batch::WriteError> ShardWork::give_up_shard(Status why) {
   if (!fail_shard()) return std::nullopt;
   if (!writing_) output_.reset();

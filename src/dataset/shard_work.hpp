@@ -83,8 +83,9 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   [[nodiscard]] std::string label(std::uint64_t number) const;
   /// Keeps what was made of a picture, until decide().
   void commit(std::uint64_t number, std::span<const std::uint8_t> jpeg);
-  /// What became of a picture. @return what writing the output met, or why nothing more can be had
-  ///         of the input; then the shard has failed
+  /// What became of a picture. @return what writing the output met, why nothing more can be had of
+  ///         the input, or what the picture failed of that is no fault of its own; then the shard
+  ///         has failed
   [[nodiscard]] batch::WriteResult decide(std::uint64_t number, const batch::Row& row);
 
   /// What the shard has come to.
@@ -146,6 +147,7 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   [[nodiscard]] tl::expected<State, batch::WriteError> commit_output();
   void note_copy_error(Piece& piece, Status error);
   bool fail_shard();
+  [[nodiscard]] std::optional<Status> why_lost(const batch::Row& row) const;
   [[nodiscard]] std::optional<batch::WriteError> give_up_shard(Status why);
 
   const std::uint64_t id_;

@@ -5,6 +5,7 @@
 #include <dataset/folder_outputs.hpp>
 #include <dataset/object_names.hpp>
 #include <dataset/object_outputs.hpp>
+#include <dataset/passing_error.hpp>
 #include <dataset/shard_names.hpp>
 #include <dataset/shard_open.hpp>
 #include <dataset/shard_work.hpp>
@@ -38,23 +39,6 @@ std::optional<PictureName> parse_picture_name(std::string_view name) {
   const auto number = std::from_chars(shard.ptr + 1, end, out.number);
   if (number.ec != std::errc{} || number.ptr != end) return std::nullopt;
   return out;
-}
-
-/// Whether the shard is not at fault, and may be made by another try. A web server refuses single
-/// addresses; a store whose keys have expired refuses all.
-bool is_unreachable(const Status& error) {
-  if (!store::is_remote_url(error.subject())) return false;
-  switch (error.code()) {
-    case StatusCode::kBusy:
-    case StatusCode::kDeadline:
-    case StatusCode::kIoError:
-    case StatusCode::kPeerLost:
-      return true;
-    case StatusCode::kDenied:
-      return store::is_object_url(error.subject());
-    default:
-      return false;
-  }
 }
 
 /// A picture's bytes, read from its shard.
@@ -173,7 +157,7 @@ class TarBatch::State {
     ++(totals_.*what);
   }
   void note_unreachable(const Status& error) {
-    if (is_unreachable(error)) count(&ShardTotals::unreachable);
+    if (is_passing(error)) count(&ShardTotals::unreachable);
   }
 
   const TarBatchOptions options_;

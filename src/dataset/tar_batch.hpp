@@ -45,7 +45,8 @@ struct ShardTotals {
   std::uint64_t unchanged = 0;  ///< done by an earlier run
   std::uint64_t elsewhere = 0;  ///< another process has them, or has made them meanwhile
   std::uint64_t failed = 0;     ///< could not be opened or written
-  /// Of those: a store or web server did not answer, or a store refused. Another try may succeed.
+  /// Of those: the shard was not at fault, but a store, a web server, or who makes pictures.
+  /// Another try may succeed.
   std::uint64_t unreachable = 0;
   std::uint64_t damaged = 0;  ///< of those written: not read to their end
   std::uint64_t samples = 0;  ///< in those written

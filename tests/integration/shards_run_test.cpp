@@ -8,6 +8,7 @@
 #include <batch/runner.hpp>
 #include <dataset/tar_batch.hpp>
 #include <future>
+#include <map>
 #include <mutex>
 #include <new>
 #include <tests/integration/support.hpp>
@@ -200,6 +201,43 @@ TEST_F(ShardsRun, AMemberThatCannotBeReadFailsItsSampleAlone) {
   EXPECT_EQ(rows[1]["error_class"], "cancelled");
   EXPECT_EQ(rows[2]["name"], "2.bin");
   EXPECT_EQ(rows[2]["error_class"], "io_error");
+}
+
+// A server that is killed, memory that runs out: the shard is not written, and made later.
+TEST_F(ShardsRun, WhatIsNoFaultOfAPictureLeavesItsShardToABatchThatResumes) {
+  for (const char* name : {"a.tar", "b.tar", "c.tar", "d.tar", "e.tar"}) make_shard(name, 3, 10);
+  std::map<std::string, StatusCode> codes = {{"a.tar", StatusCode::kPeerLost},
+                                             {"b.tar", StatusCode::kBusy},
+                                             {"c.tar", StatusCode::kCancelled},
+                                             {"d.tar", StatusCode::kDeviceLost},
+                                             {"e.tar", StatusCode::kDeadline}};
+  hooks_.resize = [&](std::span<const std::uint8_t>, const ResizeOptions&) -> Result<Resized> {
+    return fail(codes.begin()->second, "no picture's fault");
+  };
+  options_.resume = true;
+  while (!codes.empty()) {
+    const auto [shard, code] = *codes.begin();
+    errors_.clear();
+    run({shard});
+    if (code == StatusCode::kDeadline) {
+      EXPECT_EQ(totals_.written, 1u) << "--deadline is a property of the picture";
+      EXPECT_EQ(totals_.unreachable, 0u);
+      return;
+    }
+    EXPECT_EQ(totals_.written, 0u) << shard;
+    EXPECT_EQ(totals_.failed, 1u);
+    EXPECT_EQ(totals_.unreachable, 1u);
+    ASSERT_EQ(errors_.size(), 1u);
+    EXPECT_EQ(errors_[0].code(), code);
+    EXPECT_THAT(errors_[0].to_string(), HasSubstr("out/" + shard + ": is not made"));
+    EXPECT_FALSE(test::fs::exists(folder_ / ("out/" + shard + ".jsonl")));
+    const auto failing = hooks_.resize;
+    hooks_.resize = twice;
+    EXPECT_EQ(run({shard}).ok, 3u);
+    EXPECT_EQ(totals_.written, 1u);
+    hooks_.resize = failing;
+    codes.erase(codes.begin());
+  }
 }
 
 TEST_F(ShardsRun, ALongRunOfOtherMembersIsWrittenAsItComes) {

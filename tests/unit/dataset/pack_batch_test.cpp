@@ -164,16 +164,33 @@ TEST_F(PackRun, OnePictureThatTakesLongHoldsUpOthersWithinTheBound) {
   EXPECT_EQ(packed(), names_up_to(200));
 }
 
-TEST_F(PackRun, MemoryThatRunsOutIsThatPicturesFailure) {
+// A server that is killed, memory that runs out: no picture is at fault, and none may be lost.
+TEST_F(PackRun, WhatIsNoFaultOfAPictureLeavesItToABatchThatResumes) {
   make_pictures(60, 3000);
   hooks_.resize = [](std::span<const std::uint8_t> jpeg,
                      const ResizeOptions& options) -> Result<Resized> {
-    if (number_of(jpeg) == 7) throw std::bad_alloc();
+    const int number = number_of(jpeg);
+    if (number == 7) throw std::bad_alloc();
+    if (number == 8) return fail(StatusCode::kInvalidInput, "is bad");
+    if (number == 9) return fail(StatusCode::kDeadline, "takes too long");
+    if (number >= 55) return fail(StatusCode::kPeerLost, "the server is gone");
+    if (number >= 52) return fail(StatusCode::kCancelled, "the server ends");
+    if (number == 51) return fail(StatusCode::kDeviceLost, "the GPU has failed");
     return the_same(jpeg, options);
   };
-  const batch::Summary summary = run();
-  EXPECT_EQ(summary.failed, 1u);
-  EXPECT_EQ(packed(), names_up_to(60, 7));
+  EXPECT_EQ(run().failed, 12u);
+  EXPECT_EQ(totals_.put_off, 10u);
+  EXPECT_EQ(packed().size(), 48u);
+  EXPECT_EQ(failures(), (std::vector<std::string>{"0008.jpg", "0009.jpg"}));
+  hooks_.resize = the_same;
+  options_.resume = true;
+  EXPECT_EQ(run().ok, 10u);
+  EXPECT_EQ(totals_.put_off, 0u);
+  auto names = packed();
+  std::ranges::sort(names);
+  auto expected = names_up_to(60, 8);
+  std::erase(expected, "0009.jpg");
+  EXPECT_EQ(names, expected);
 }
 
 TEST_F(PackRun, AShardInTheWayEndsTheBatchAndStaysWhatItIs) {

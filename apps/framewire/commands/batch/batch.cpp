@@ -58,8 +58,8 @@ struct ShardsSaid {
   std::string text;
   std::string_view key;  ///< of the JSON
   Json json;
-  bool whole = true;         ///< nothing failed that the summary does not count
-  bool unreachable = false;  ///< there are shards for another try to make
+  bool whole = true;       ///< nothing failed that the summary does not count
+  bool retryable = false;  ///< there is something for another try to make
 };
 
 /// 0 where --jobs is not there: the batch chooses.
@@ -287,7 +287,7 @@ int report_summary(const Arguments& arguments, const BatchCommand& command,
     if (!print(pretty(json))) return kEnvironment;
   }
   const int code = exit_code(summary);
-  if (shards.unreachable && code != kInterrupted) return kEnvironment;
+  if (shards.retryable && code != kInterrupted) return kEnvironment;
   return code == kAllDone && !shards.whole ? kSomeFailed : code;
 }
 
@@ -378,8 +378,9 @@ int run_packing(const Arguments& arguments, BatchCommand& command, BatchProgress
   progress.end();
   if (!summary) return refuse(summary.error());
   const dataset::PackTotals totals = (*pack)->totals();
-  return report_summary(arguments, command, *summary,
-                        {packed_text(totals), "pack", packed_json(totals)});
+  return report_summary(
+      arguments, command, *summary,
+      {packed_text(totals), "pack", packed_json(totals), true, totals.put_off > 0});
 }
 
 /// Where outputs go.

@@ -115,6 +115,7 @@ std::string packed_text(const dataset::PackTotals& totals) {
       fmt::format("; {} shard{} written", totals.shards, totals.shards == 1 ? "" : "s");
   if (totals.sidecars > 0) text += fmt::format(", {} other files in them", totals.sidecars);
   if (totals.unchanged > 0) text += fmt::format(", {} inputs in shards before", totals.unchanged);
+  if (totals.put_off > 0) text += fmt::format(", {} inputs left to --resume", totals.put_off);
   return text;
 }
 
@@ -122,7 +123,8 @@ inspect::Json packed_json(const dataset::PackTotals& totals) {
   return {{"shards", totals.shards},
           {"samples", totals.samples},
           {"sidecars", totals.sidecars},
-          {"unchanged", totals.unchanged}};
+          {"unchanged", totals.unchanged},
+          {"put_off", totals.put_off}};
 }
 
 }  // namespace framewire::app

@@ -1,0 +1,33 @@
+#include <dataset/passing_error.hpp>
+#include <store/object_store.hpp>
+
+namespace framewire::dataset {
+
+bool is_engine_fault(const Status& error) noexcept {
+  switch (error.code()) {
+    case StatusCode::kBusy:
+    case StatusCode::kCancelled:
+    case StatusCode::kDeviceLost:
+    case StatusCode::kPeerLost:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_store_fault(const Status& error) noexcept {
+  if (!store::is_remote_url(error.subject())) return false;
+  switch (error.code()) {
+    case StatusCode::kBusy:
+    case StatusCode::kDeadline:
+    case StatusCode::kIoError:
+    case StatusCode::kPeerLost:
+      return true;
+    case StatusCode::kDenied:
+      return store::is_object_url(error.subject());
+    default:
+      return false;
+  }
+}
+
+}  // namespace framewire::dataset
