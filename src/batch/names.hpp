@@ -19,6 +19,7 @@ class NameSet {
   /// @return false for a name met before
   bool insert(const std::string& name);
   [[nodiscard]] bool contains(const std::string& name) const;
+  void erase(const std::string& name) { seen_.erase(key_of(name)); }
 
  private:
   using Key = std::array<std::uint64_t, 2>;

@@ -8,6 +8,7 @@
 #include <dataset/pack_batch.hpp>
 #include <dataset/pack_folder.hpp>
 #include <dataset/pack_listing.hpp>
+#include <dataset/pack_sample.hpp>
 #include <dataset/pack_store.hpp>
 #include <dataset/passing_error.hpp>
 #include <deque>
@@ -23,38 +24,6 @@ constexpr std::size_t kMaxWaitingPictures = 65'536;
 /// Rows of failures that wait for the next sample; some 40,000. With more a shard is begun for
 /// them.
 constexpr std::size_t kMaxHeldRowBytes = 16u << 20;
-
-/// A member on its way, besides its name.
-struct PackMember {
-  std::string name;
-  std::vector<std::uint8_t> bytes;
-  std::optional<batch::Permissions> permissions;
-  std::int64_t mtime_s = 0;
-};
-
-/// A picture from being listed to being written.
-struct PackSample {
-  std::string label;
-  std::string member;
-  std::vector<PackMember> members;  ///< the picture, and what travels with it
-  std::optional<batch::Row> row;
-};
-
-tar::Header header_of(const PackMember& member) {
-  constexpr std::uint32_t kReadWrite = 0666;
-  tar::Header header;
-  header.name = member.name;
-  header.size = member.bytes.size();
-  header.mode = member.permissions ? member.permissions->mode & kReadWrite : 0644;
-  header.mtime_s = member.mtime_s;
-  return header;
-}
-
-std::uint64_t held_bytes(const PackSample& sample) {
-  std::uint64_t bytes = 0;
-  for (const PackMember& member : sample.members) bytes += member.bytes.size();
-  return bytes;
-}
 
 class CountedSource final : public batch::Source {
  public:
@@ -96,6 +65,7 @@ class PackBatch::PackState {
     PackTotals totals = totals_;
     totals.shards = shards_written_;
     totals.unchanged = listing_.unchanged();
+    totals.failed_before = listing_.failed_before();
     return totals;
   }
   [[nodiscard]] std::uint64_t shards_written() const noexcept { return shards_written_; }
@@ -113,12 +83,32 @@ class PackBatch::PackState {
     const std::uint64_t number;
     const batch::Input original;
   };
+  /// Notes what the store says, which a row does not tell from what the engine says.
+  class RemoteInput final : public batch::OpenInput {
+   public:
+    RemoteInput(std::unique_ptr<batch::OpenInput> open, std::shared_ptr<const HandedOut> whose)
+        : open_(std::move(open)), whose_(std::move(whose)) {}
+    const batch::InputFacts& facts() const noexcept override { return open_->facts(); }
+    Result<std::size_t> read(std::span<std::uint8_t> into) override {
+      auto got = open_->read(into);
+      if (!got) whose_->state.note_lost(whose_->number, whose_->original.label, got.error());
+      return got;
+    }
+
+   private:
+    const std::unique_ptr<batch::OpenInput> open_;
+    const std::shared_ptr<const HandedOut> whose_;
+  };
   struct PackSource final : batch::Source {
     explicit PackSource(PackState& whose) : state(whose) {}
     Result<std::optional<batch::Input>> next() override { return state.next(); }
     Result<std::unique_ptr<batch::OpenInput>> open(const batch::Input& input) const override {
       const auto handed_out = std::static_pointer_cast<const HandedOut>(input.data);
-      return state.listing_.inputs().open(handed_out->original);
+      auto open = state.listing_.inputs().open(handed_out->original);
+      if (!store::is_remote_url(input.label)) return open;
+      if (open) return std::make_unique<RemoteInput>(std::move(*open), handed_out);
+      state.note_lost(handed_out->number, input.label, open.error());
+      return open;
     }
     bool checks_names() const noexcept override { return true; }
     PackState& state;
@@ -142,6 +132,8 @@ class PackBatch::PackState {
   [[nodiscard]] Result<std::optional<batch::Input>> next();
   [[nodiscard]] std::string label(const std::string& name);
   [[nodiscard]] PackSample* find(const std::string& name);
+  [[nodiscard]] PackSample* find(std::uint64_t number);
+  void note_lost(std::uint64_t number, const std::string& label, const Status& error);
   [[nodiscard]] batch::WriteResult keep(const batch::Output& output,
                                         std::span<const std::uint8_t> bytes);
   [[nodiscard]] Result<std::vector<PackMember>> read_sidecars(const std::string& label,
@@ -205,13 +197,27 @@ Result<std::optional<batch::Input>> PackBatch::PackState::next() {
 }
 
 // @return null for a number that is not waiting any more; call with the lock held
+PackSample* PackBatch::PackState::find(std::uint64_t number) {
+  const bool known = number >= first_ && number - first_ < samples_.size();
+  return known ? &samples_[static_cast<std::size_t>(number - first_)] : nullptr;
+}
+
 PackSample* PackBatch::PackState::find(const std::string& name) {
   std::uint64_t number = 0;
   const char* end = name.data() + name.size();
   const auto [stop, error] = std::from_chars(name.data(), end, number);
-  const bool known =
-      error == std::errc{} && stop == end && number >= first_ && number - first_ < samples_.size();
-  return known ? &samples_[static_cast<std::size_t>(number - first_)] : nullptr;
+  return error == std::errc{} && stop == end ? find(number) : nullptr;
+}
+
+// @param label  what the error is about, where it does not say so itself
+void PackBatch::PackState::note_lost(std::uint64_t number, const std::string& label,
+                                     const Status& error) {
+  const bool lost = error.subject().empty()
+                        ? is_store_fault(Status(error.code(), std::string()).about(label))
+                        : is_store_fault(error);
+  const std::lock_guard lock(mutex_);
+  PackSample* sample = find(number);
+  if (sample != nullptr) sample->lost = sample->lost || lost;
 }
 
 std::string PackBatch::PackState::label(const std::string& name) {
@@ -232,7 +238,11 @@ batch::WriteResult PackBatch::PackState::keep(const batch::Output& output,
     member = sample->member;
   }
   auto members = read_sidecars(label, member);
-  if (!members) return tl::unexpected<batch::WriteError>({std::move(members.error()), false});
+  if (!members) {
+    const std::lock_guard lock(mutex_);
+    if (PackSample* sample = find(output.name)) sample->lost = is_store_fault(members.error());
+    return tl::unexpected<batch::WriteError>({std::move(members.error()), false});
+  }
   members->insert(members->begin(),
                   PackMember{member, {bytes.begin(), bytes.end()}, output.permissions, 0});
   const std::lock_guard lock(mutex_);
@@ -293,7 +303,7 @@ batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
   batch::Row& row = *sample.row;
   row.name = sample.member;
   if (row.outcome == batch::Outcome::kSkipped) return {};
-  if (row.error && is_engine_fault(*row.error)) {
+  if (row.error && (sample.lost || is_engine_fault(*row.error))) {
     ++totals_.put_off;
     return {};
   }

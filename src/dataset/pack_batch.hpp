@@ -40,11 +40,12 @@ struct PackOptions {
 
 /// What has come of it.
 struct PackTotals {
-  std::uint64_t shards = 0;     ///< written
-  std::uint64_t samples = 0;    ///< in them
-  std::uint64_t sidecars = 0;   ///< in them
-  std::uint64_t unchanged = 0;  ///< inputs that shards of earlier batches have
-  std::uint64_t put_off = 0;    ///< failed for no fault of their own: no shard tells of them
+  std::uint64_t shards = 0;         ///< written
+  std::uint64_t samples = 0;        ///< in them
+  std::uint64_t sidecars = 0;       ///< in them
+  std::uint64_t unchanged = 0;      ///< inputs of which manifests of earlier batches tell
+  std::uint64_t failed_before = 0;  ///< of those: have failed, and are in no shard
+  std::uint64_t put_off = 0;        ///< failed for no fault of their own: no shard tells of them
 };
 
 /// Source, sink and manifest of one call of batch::run(), whose settings have no shard of their

@@ -36,7 +36,12 @@ void add_earlier_row(std::string_view line, bool retry_failed, EarlierPacks& ear
   const auto row = batch::parse_row(line);
   if (!row || (!row->ok && retry_failed)) return;
   earlier.names.insert(row->name);
-  if (row->ok) earlier.keys.insert(std::string(split_sample_name(row->name).key));
+  if (!row->ok) {
+    earlier.failed.insert(row->name);
+    return;
+  }
+  earlier.failed.erase(row->name);
+  earlier.keys.insert(std::string(split_sample_name(row->name).key));
 }
 
 bool is_to_pack(const std::string& name, KeyDots dots, const batch::Shard& part,
@@ -59,6 +64,7 @@ Result<std::optional<PackListing::PackEntry>> PackListing::next() {
     if (entry.member.empty()) entry.member = entry.input.name;
     if (earlier_.names.contains(entry.member)) {
       ++unchanged_;
+      if (earlier_.failed.contains(entry.member)) ++failed_before_;
       continue;
     }
     return entry;

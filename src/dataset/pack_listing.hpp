@@ -17,6 +17,7 @@ namespace framewire::dataset {
 /// What earlier batches have packed by the same pattern. Memory: about 100 bytes a picture.
 struct EarlierPacks {
   batch::NameSet names;    ///< of members that are done
+  batch::NameSet failed;   ///< those of them that have failed, and are in no shard
   batch::NameSet keys;     ///< of samples in shards
   std::uint64_t next = 0;  ///< number of the next shard
 };
@@ -59,8 +60,10 @@ class PackListing {
   [[nodiscard]] Result<std::optional<PackEntry>> next();
 
   [[nodiscard]] const batch::Source& inputs() const noexcept { return *inputs_; }
-  /// How many inputs were passed over because a shard has them.
+  /// How many inputs were passed over because a manifest tells of them.
   [[nodiscard]] std::uint64_t unchanged() const noexcept { return unchanged_; }
+  /// And how many of those since it says that they have failed.
+  [[nodiscard]] std::uint64_t failed_before() const noexcept { return failed_before_; }
 
  private:
   /// @param member  set to the member's name, if it has one
@@ -72,6 +75,7 @@ class PackListing {
   const EarlierPacks& earlier_;
   batch::NameSet keys_;
   std::uint64_t unchanged_ = 0;
+  std::uint64_t failed_before_ = 0;
 };
 
 }  // namespace framewire::dataset

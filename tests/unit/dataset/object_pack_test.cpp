@@ -65,7 +65,9 @@ class ObjectPack : public ::testing::Test {
       return outcome;
     }
     batch::Hooks hooks;
-    hooks.resize = [](std::span<const std::uint8_t> jpeg, const ResizeOptions&) -> Result<Resized> {
+    hooks.resize = [this](std::span<const std::uint8_t> jpeg,
+                          const ResizeOptions&) -> Result<Resized> {
+      if (fails_with_) return fail(*fails_with_, "not made");
       Resized resized;
       resized.bytes.assign(jpeg.begin(), jpeg.end());
       return resized;
@@ -100,6 +102,7 @@ class ObjectPack : public ::testing::Test {
 
   const std::shared_ptr<FakeStore> store_ = std::make_shared<FakeStore>();
   PackOptions options_;
+  std::optional<StatusCode> fails_with_;  ///< each picture, once it is read
 };
 
 TEST_F(ObjectPack, PicturesAndTheirTextsBecomeShards) {
@@ -148,10 +151,51 @@ TEST_F(ObjectPack, FailuresBehindTheLastSampleGoToItsManifest) {
   EXPECT_EQ(report().failed, 2u);
   EXPECT_EQ(report().ok, 40u);
   EXPECT_EQ(shards(), before);
-  EXPECT_EQ(pack().totals.unchanged, 42u);
+  const PackTotals again = pack().totals;
+  EXPECT_EQ(again.unchanged, 42u);
+  EXPECT_EQ(again.failed_before, 2u);
   options_.retry_failed = true;
   EXPECT_EQ(pack().summary.failed, 2u);
   EXPECT_EQ(report().failed, 2u);
+  store_->set("in/98.jpg", store_->all().at("in/00.jpg"));
+  EXPECT_EQ(pack().summary.ok, 1u);
+  options_.retry_failed = false;
+  EXPECT_EQ(pack().totals.failed_before, 1u) << "what was packed since is no failure";
+}
+
+// A store that is gone for seconds: what it did not hand out is packed by a batch that resumes.
+TEST_F(ObjectPack, WhatTheStoreDoesNotHandOutIsLeftToABatchThatResumes) {
+  for (const StatusCode code : {StatusCode::kIoError, StatusCode::kDeadline, StatusCode::kBusy,
+                                StatusCode::kDenied, StatusCode::kPeerLost}) {
+    for (const auto& [key, bytes] : store_->all()) {
+      if (key.starts_with("out/")) store_->erase(key);
+    }
+    store_->before = [code](Request what, const std::string& key) -> std::optional<Status> {
+      const bool lost = key == "in/07.jpg" || key == "in/30.jpg" || key == "in/20.txt";
+      if (what != Request::kRead || !lost) return std::nullopt;
+      return Status(code, "is gone").about("s3://bucket/" + key);
+    };
+    options_.resume = false;
+    const PackOutcome outcome = pack();
+    ASSERT_FALSE(outcome.refused);
+    EXPECT_FALSE(outcome.summary.stopped_by);
+    EXPECT_EQ(outcome.totals.put_off, 3u);
+    EXPECT_EQ(report().ok, 37u);
+    EXPECT_EQ(report().failed, 0u);
+    store_->before = nullptr;
+    options_.resume = true;
+    const PackOutcome again = pack();
+    EXPECT_EQ(again.summary.ok, 3u);
+    EXPECT_EQ(again.totals.put_off, 0u);
+    EXPECT_EQ(report().ok, 40u);
+  }
+}
+
+TEST_F(ObjectPack, APictureThatTakesTooLongHasFailedWhereverItLies) {
+  fails_with_ = StatusCode::kDeadline;
+  const PackOutcome outcome = pack();
+  EXPECT_EQ(outcome.totals.put_off, 0u);
+  EXPECT_EQ(report().failed, 40u);
 }
 
 TEST_F(ObjectPack, WhateverDiesWheneverResumedItIsAsIfNothingHad) {

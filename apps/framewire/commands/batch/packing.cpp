@@ -114,7 +114,9 @@ std::string packed_text(const dataset::PackTotals& totals) {
   std::string text =
       fmt::format("; {} shard{} written", totals.shards, totals.shards == 1 ? "" : "s");
   if (totals.sidecars > 0) text += fmt::format(", {} other files in them", totals.sidecars);
-  if (totals.unchanged > 0) text += fmt::format(", {} inputs in shards before", totals.unchanged);
+  const std::uint64_t packed_before = totals.unchanged - totals.failed_before;
+  if (packed_before > 0) text += fmt::format(", {} inputs in shards before", packed_before);
+  if (totals.failed_before > 0) text += fmt::format(", {} failed before", totals.failed_before);
   if (totals.put_off > 0) text += fmt::format(", {} inputs left to --resume", totals.put_off);
   return text;
 }
@@ -124,6 +126,7 @@ inspect::Json packed_json(const dataset::PackTotals& totals) {
           {"samples", totals.samples},
           {"sidecars", totals.sidecars},
           {"unchanged", totals.unchanged},
+          {"failed_before", totals.failed_before},
           {"put_off", totals.put_off}};
 }
 
