@@ -100,12 +100,9 @@ class ListSource final : public FileSource {
   Input make_input(const std::string& entry) {
     Input input;
     input.label = entry;
-    input.name = fs::path(entry).lexically_normal().relative_path().string();
-    if (input.name == ".." || input.name.starts_with("../")) {
-      return refused_input(entry,
-                           "leads out of the current folder; accepted in a list: names below it, "
-                           "and absolute names");
-    }
+    auto name = name_in_list(entry);
+    if (!name) return refused_input(entry, name.error().message());
+    input.name = std::move(*name);
     if (!names_.insert(input.name)) {
       return refused_input(
           entry,

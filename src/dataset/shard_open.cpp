@@ -1,17 +1,20 @@
+#include <sys/stat.h>
 #include <algorithm>
 #include <dataset/object_names.hpp>
 #include <dataset/object_shard.hpp>
 #include <dataset/shard_file.hpp>
 #include <dataset/shard_open.hpp>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace framewire::dataset {
 
 Result<std::vector<NamedShard>> name_all_shards(const std::vector<std::string>& words,
-                                                StoreSet* stores) {
+                                                ShardNaming naming, StoreSet* stores) {
   const auto is_url = [](const std::string& path) { return store::is_remote_url(path); };
-  if (std::ranges::none_of(words, is_url)) return name_shards(words);
+  if (std::ranges::none_of(words, is_url)) return name_shards(words, naming);
   const auto file = std::ranges::find_if_not(words, is_url);
   if (file != words.end()) {
     return fail(Status(StatusCode::kInvalidInput,
@@ -19,6 +22,19 @@ Result<std::vector<NamedShard>> name_all_shards(const std::vector<std::string>& 
                     .about(*file));
   }
   return name_object_shards(words, *stores);
+}
+
+bool is_another_shard(const std::string& recorded, const std::string& path) {
+  if (recorded == path || store::is_remote_url(path)) return false;
+  std::error_code error;
+  const auto folder = [&](const std::string& name) {
+    return std::filesystem::absolute(name, error).lexically_normal().parent_path().filename();
+  };
+  if (folder(recorded) == folder(path)) return false;
+  struct stat one {};
+  struct stat other {};
+  const bool both = ::stat(recorded.c_str(), &one) == 0 && ::stat(path.c_str(), &other) == 0;
+  return both && (one.st_dev != other.st_dev || one.st_ino != other.st_ino);
 }
 
 Result<std::unique_ptr<ShardInput>> open_shard_input(const NamedShard& shard, StoreSet* stores,

@@ -6,7 +6,6 @@
 #include <dataset/object_names.hpp>
 #include <dataset/object_outputs.hpp>
 #include <dataset/passing_error.hpp>
-#include <dataset/shard_names.hpp>
 #include <dataset/shard_open.hpp>
 #include <dataset/shard_work.hpp>
 #include <dataset/tar_batch.hpp>
@@ -230,6 +229,7 @@ Result<void> TarBatch::State::begin() {
 bool TarBatch::State::is_done(const ShardOutput::Earlier& earlier,
                               const ShardRecord& wanted) const {
   if (!is_same_work(earlier.record, wanted)) return false;
+  if (is_another_shard(earlier.record.input, wanted.input)) return false;
   if (earlier.meanwhile) return true;
   // A web server may tell neither of a version nor of a time: the shard may be another by now.
   const bool may_be_another =
@@ -438,7 +438,7 @@ Result<std::unique_ptr<ShardOutputs>> open_outputs(const std::vector<NamedShard>
 
 Result<std::unique_ptr<TarBatch>> TarBatch::open(const std::vector<std::string>& shards,
                                                  const TarBatchOptions& options) {
-  auto named = name_all_shards(shards, options.stores.get());
+  auto named = name_all_shards(shards, options.naming, options.stores.get());
   if (!named) return fail(named.error());
   auto outputs = open_outputs(*named, options);
   if (!outputs) return fail(outputs.error());

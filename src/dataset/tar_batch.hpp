@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <dataset/shard_names.hpp>
 #include <dataset/shard_record.hpp>
 #include <dataset/store_set.hpp>
 #include <framewire/batch.hpp>
@@ -18,10 +19,11 @@ namespace framewire::dataset {
 
 /// What a batch over shards does, besides what batch::Settings says.
 struct TarBatchOptions {
-  std::string outputs;        ///< folder of the output shards, or "s3://BUCKET/PREFIX/"
-  std::string manifests;      ///< of their manifests, a folder where `outputs` is one
-  batch::Shard part;          ///< of the shards, by their place in the list
-  bool resume = false;        ///< shards whose manifest fits are left alone
+  std::string outputs;    ///< folder of the output shards, or "s3://BUCKET/PREFIX/"
+  std::string manifests;  ///< of their manifests, a folder where `outputs` is one
+  ShardNaming naming = ShardNaming::kBelowFolder;  ///< of shards in files
+  batch::Shard part;                               ///< of the shards, by their place in the list
+  bool resume = false;                             ///< shards whose manifest fits are left alone
   bool retry_failed = false;  ///< with resume: unless the manifest tells of a failure
   FailedSamples failed_samples = FailedSamples::kDrop;
   std::optional<std::uint32_t> mode;  ///< of outputs, whatever the inputs'; nine bits
@@ -59,8 +61,7 @@ struct ShardTotals {
 /// waits, up to twice kMaxListedBytes a shard; what store_bytes says.
 class TarBatch {
  public:
-  /// @param shards  paths, named below the output folder as batch::open_files() names them; or URLs
-  ///                as name_object_shards() has them
+  /// @param shards  paths, or URLs as name_object_shards() has them
   /// @return invalid_input for a shard that is named twice, for an output that would be an input,
   ///         for paths among URLs, and, without resume, for shards that have manifests already;
   ///         io_error; what the store says

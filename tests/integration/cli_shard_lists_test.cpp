@@ -1,6 +1,7 @@
 // framewire index and framewire report over shards, as processes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <tests/integration/cli_shards.hpp>
 
 namespace framewire::test {
@@ -66,13 +67,13 @@ TEST_F(CliShardLists, AReportSaysWhatIsDoneFailedAndMissing) {
   EXPECT_EQ(report["missing"], json({"d.tar"}));
 
   const Ran list = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--retry-list"});
-  EXPECT_EQ(list.out, (folder_ / "in/b.tar") + "\n" + (folder_ / "in/c.tar") + "\n" +
-                          (folder_ / "in/d.tar") + "\n");
+  EXPECT_EQ(list.out, (folder_ / "in/./b.tar") + "\n" + (folder_ / "in/./c.tar") + "\n" +
+                          (folder_ / "in/./d.tar") + "\n");
   const Ran rows = run_program({"report", out, "--failures"});
   EXPECT_THAT(rows.out, HasSubstr("invalid_input: " + (folder_ / "in/b.tar") + ": 1.jpg: "));
 
-  // The list is what a batch takes; names below their common folder are what they were.
-  write_text(folder_ / "list", (folder_ / "in/a.tar") + "\n" + (folder_ / "in/c.tar") + "\n");
+  // The list is what a batch takes; names are what they were.
+  write_text(folder_ / "list", (folder_ / "in/./a.tar") + "\n" + (folder_ / "in/./c.tar") + "\n");
   const Ran again =
       run_program({"batch", "@" + (folder_ / "list"), out, "--resume", "--size", "32x", "--json"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
@@ -86,7 +87,7 @@ TEST_F(CliShardLists, AListNamesShards) {
   make_shard("a", 3);
   make_shard("b", 2);
   const std::string list = folder_ / "list";
-  write_text(list, (folder_ / "in/{a,b}.tar") + "\n");
+  write_text(list, (folder_ / "in/./{a,b}.tar") + "\n");
   const Ran index = run_program({"index", "@" + list});
   ASSERT_EQ(index.exit_code, 0) << index.err;
   EXPECT_THAT(index.err, HasSubstr("2 shards, 5 samples"));
@@ -96,7 +97,57 @@ TEST_F(CliShardLists, AListNamesShards) {
   EXPECT_EQ(report.exit_code, 1) << report.err;
   EXPECT_EQ(json::parse(report.out)["missing"], json({"b.tar"}));
   const Ran retry = run_program({"report", folder_ / "out", "@" + list, "--retry-list"});
-  EXPECT_EQ(retry.out, (folder_ / "in/b.tar") + "\n");
+  EXPECT_EQ(retry.out, (folder_ / "in/./b.tar") + "\n");
+}
+
+/// As it names pictures: workers with lists of their own never meet in a name.
+TEST_F(CliShardLists, AListNamesOutputsAsItIsWritten) {
+  for (const char* name : {"2023/000", "2024/000", "2024/001"}) {
+    fs::create_directories(folder_ / "in/2023");
+    fs::create_directories(folder_ / "in/2024");
+    make_shard(name, 2);
+    // What two shards of one size and time are told apart by is their name.
+    fs::last_write_time(folder_ / ("in/" + std::string(name) + ".tar"), fs::file_time_type());
+  }
+  ASSERT_EQ(fs::file_size(folder_ / "in/2023/000.tar"), fs::file_size(folder_ / "in/2024/000.tar"));
+  const auto run = [&](const Words& words) {
+    return run_program(words, {}, [&] {
+      if (::chdir(folder_.path().c_str()) != 0) ::_exit(126);
+    });
+  };
+  const auto resize = [&](const std::string& list, const std::string& out) {
+    return run({"batch", list, out, "--size", "32x", "--json", "--resume"});
+  };
+  write_text(folder_ / "l1", "in/2023/000.tar\n");
+  write_text(folder_ / "l2", "./in/2024/{000..001}.tar\n");
+  EXPECT_EQ(shards(resize("@l1", "out"))["written"], 1);
+  EXPECT_EQ(shards(resize("@l2", "out"))["written"], 2);
+  EXPECT_EQ(shards(resize("@l2", "out"))["unchanged"], 2);
+  for (const char* name : {"2023/000.tar", "2024/000.tar", "2024/001.tar"}) {
+    EXPECT_TRUE(fs::exists(folder_ / ("out/in/" + std::string(name)))) << name;
+  }
+  EXPECT_EQ(run({"report", "out", "@l2"}).exit_code, 0);
+  fs::remove(folder_ / "out/in/2024/001.tar");
+  EXPECT_EQ(run({"report", "out", "@l2", "--retry-list"}).out, "./in/2024/001.tar\n");
+
+  // What stands before a dot of its own is no part of the name.
+  write_text(folder_ / "l3", (folder_ / "in/./2023/000.tar") + "\n../" +
+                                 folder_.path().filename().string() + "/in/2024/./001.tar\n");
+  const Ran marked = resize("@l3", "marked");
+  EXPECT_EQ(shards(marked)["written"], 2) << marked.err;
+  EXPECT_TRUE(fs::exists(folder_ / "marked/2023/000.tar"));
+  EXPECT_TRUE(fs::exists(folder_ / "marked/001.tar"));
+  write_text(folder_ / "l4", "in/{2023,..}/000.tar\n{..,in}/000.tar\n");
+  const Ran outside = resize("@l4", "outside");
+  EXPECT_EQ(outside.exit_code, 2) << outside.out;
+  EXPECT_THAT(outside.err, HasSubstr("leads out of the current folder"));
+
+  // The same, by words: 2024 has another shard of that name, size and time.
+  EXPECT_EQ(shards(resize("in/2023/000.tar", "by"))["written"], 1);
+  EXPECT_EQ(shards(resize("in/2024/000.tar", "by"))["written"], 1);
+  EXPECT_EQ(shards(resize("in/2024/000.tar", "by"))["unchanged"], 1);
+  fs::rename(folder_ / "in/2024", folder_ / "in/moved");
+  EXPECT_EQ(shards(resize("in/moved/000.tar", "by"))["unchanged"], 1);
 }
 
 TEST_F(CliShardLists, AListWithoutGoodNamesIsRefused) {

@@ -17,6 +17,11 @@ Result<std::string> listed_name(const batch::Input& entry, const std::string& li
                             store::without_query(entry.label)));
 }
 
+dataset::ShardNaming naming_of(const std::vector<std::string>& words) {
+  return words.size() == 1 && words[0].starts_with("@") ? dataset::ShardNaming::kAsWritten
+                                                        : dataset::ShardNaming::kBelowFolder;
+}
+
 Result<std::vector<std::string>> read_name_list(std::vector<std::string> words) {
   const auto is_list = [](const std::string& word) {
     std::error_code error;

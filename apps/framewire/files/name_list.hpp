@@ -1,6 +1,7 @@
 // Names of shards on a command line or in a list.
 #pragma once
 
+#include <dataset/shard_names.hpp>
 #include <framewire/batch/files.hpp>
 #include <string>
 #include <vector>
@@ -18,5 +19,8 @@ namespace framewire::app {
 /// @return misuse() as listed_name(), for a list without names or of more than
 ///         dataset::kMaxExpandedNames, and for a list beside other words; io_error
 [[nodiscard]] Result<std::vector<std::string>> read_name_list(std::vector<std::string> words);
+
+/// How the shards that words stand for are named: of a lone @LIST as they are written there.
+[[nodiscard]] dataset::ShardNaming naming_of(const std::vector<std::string>& words);
 
 }  // namespace framewire::app

@@ -18,7 +18,7 @@ import framewire.ray
 import pytest
 from conftest import make_jpeg
 from framewire.ray import RaySettings
-from framewire.ray_shards import Group, expand, group_shards, without_queries
+from framewire.ray_shards import Group, expand, group_shards, list_entry, name_in_list, without_queries
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SHARDS = 12
@@ -82,6 +82,21 @@ def test_groups_keep_the_names_of_outputs():
         Group(("/in/a/0.tar", "/in/a/1.tar"), "/out/a"), Group(("/in/b/c/0.tar",), "/out/b/c")]
     assert group_shards(["s3://b/in/a/0.tar", "s3://b/in/0.tar"], "s3://c/out", 9) == [
         Group(("s3://b/in/a/0.tar",), "s3://c/out/a"), Group(("s3://b/in/0.tar",), "s3://c/out")]
+
+
+def test_lists_keep_the_names_that_they_have():
+    shards = ["/d/in/a/0.tar", "/d/in/a/1.tar"]
+    assert group_shards(shards, "/out", 9) == [Group(tuple(shards), "/out")]
+    names = [name_in_list("in/a/0.tar"), name_in_list("./in/./a/1.tar")]
+    assert group_shards(shards, "/out", 9, names) == [
+        Group(("/d/in/a/0.tar",), "/out/in/a"), Group(("/d/in/a/1.tar",), "/out/a")]
+    with pytest.raises(ValueError):
+        name_in_list("../0.tar")
+
+
+def test_a_group_is_named_by_its_folder():
+    assert list_entry("/d/in/a/0.tar") == "/d/in/a/./0.tar"
+    assert list_entry("https://h/in/a/0.tar?s=/x") == "https://h/in/a/0.tar?s=/x"
 
 
 class FakeRay:

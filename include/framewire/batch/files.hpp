@@ -29,9 +29,10 @@ namespace framewire::batch {
 /// The files named in a list, one a line, or ended by NUL. Lines may end with CR LF, and the list
 /// begin with a byte order mark; a line that holds NUL is reported.
 ///
-/// A relative name is kept below the output folder, an absolute one without its leading slash;
-/// names that lead out of the current folder and names met before are reported. Memory: about 50
-/// bytes a name, to recognise repetitions.
+/// A relative name is kept below the output folder, an absolute one without its leading slash, and
+/// of one with "/./" what follows the last of these, as rsync --relative has it; names that lead
+/// out of the current folder and names met before are reported. Memory: about 50 bytes a name, to
+/// recognise repetitions.
 /// @param list       path of the list, or "-" for standard input
 /// @param separator  '\n' or '\0'
 /// @return io_error where the list cannot be read

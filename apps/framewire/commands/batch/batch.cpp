@@ -108,6 +108,7 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   }
   auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
   if (!names) return fail(names.error());
+  const bool listed = !names->list.empty();
   const auto shards = take_shards(names->paths, names->list, names->null_separated ? '\0' : '\n');
   if (!shards) return fail(shards.error());
   if (auto good = check_objects(arguments, names->paths, command.output_folder, *shards); !good) {
@@ -123,6 +124,7 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
         make_shard_options(arguments, command.output_folder, command.part, command.output.mode);
     if (!options) return fail(options.error());
     command.shards = std::move(*options);
+    if (listed) command.shards->naming = dataset::ShardNaming::kAsWritten;
     command.shards->stores = command.stores.stores;
     command.shards->store_bytes = command.stores.memory_bytes;
     command.inputs.paths = std::move(names->paths);
@@ -423,7 +425,8 @@ Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
                                                    const batch::Manifest* manifest,
                                                    batch::Sink* sink) {
   if (command.unpack) {
-    auto shards = dataset::name_all_shards(command.inputs.paths, command.stores.stores.get());
+    auto shards = dataset::name_all_shards(command.inputs.paths, dataset::ShardNaming::kBelowFolder,
+                                           command.stores.stores.get());
     if (!shards) return fail(shards.error());
     dataset::UnpackOptions options = *command.unpack;
     options.sink = sink;

@@ -55,6 +55,7 @@ std::string below(const std::string& folder, const std::string& name) {
 
 // @return misuse(), or what a listing says
 Result<std::vector<dataset::NamedShard>> name_shards_of(const std::vector<std::string>& words,
+                                                        dataset::ShardNaming naming,
                                                         const StoreChoice& stores) {
   std::vector<std::string> all;
   for (const std::string& word : words) {
@@ -62,7 +63,7 @@ Result<std::vector<dataset::NamedShard>> name_shards_of(const std::vector<std::s
     if (!names) return misuse(names.error().to_string());
     std::ranges::move(*names, std::back_inserter(all));
   }
-  auto shards = dataset::name_all_shards(all, stores.stores.get());
+  auto shards = dataset::name_all_shards(all, naming, stores.stores.get());
   if (!shards && shards.error().code() == StatusCode::kInvalidInput) {
     return misuse(shards.error().to_string());
   }
@@ -119,7 +120,7 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
   if (arguments.has("jobs") && !parse_number(jobs, 1u, 1024u, command.jobs)) {
     return misuse(fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", jobs));
   }
-  auto shards = name_shards_of(*words, command.stores);
+  auto shards = name_shards_of(*words, naming_of(arguments.paths), command.stores);
   if (!shards) return fail(shards.error());
   command.shards = std::move(*shards);
   if (auto apart = check_dali_paths(command); !apart) return fail(apart.error());

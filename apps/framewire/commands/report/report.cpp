@@ -28,6 +28,7 @@ struct ReportCommand {
 
 // The shards that went in, by the names that outputs have.
 Result<std::vector<dataset::NamedShard>> name_expected(const std::vector<std::string>& words,
+                                                       dataset::ShardNaming naming,
                                                        const StoreChoice& stores) {
   const auto is_url = [](const std::string& word) { return store::is_remote_url(word); };
   if (!words.empty() && std::ranges::all_of(words, is_url)) {
@@ -43,7 +44,7 @@ Result<std::vector<dataset::NamedShard>> name_expected(const std::vector<std::st
     if (!names) return misuse(names.error().to_string());
     std::ranges::move(*names, std::back_inserter(shards));
   }
-  auto named = dataset::name_shards(shards);
+  auto named = dataset::name_shards(shards, naming);
   if (!named) return misuse(named.error().to_string());
   return named;
 }
@@ -56,14 +57,15 @@ Result<ReportCommand> make_report_command(const Arguments& arguments) {
   command.options.outputs =
       arguments.has("outputs") ? arguments.get("outputs") : arguments.paths[0];
   command.options.stores = stores->stores;
-  const auto words = read_name_list({arguments.paths.begin() + 1, arguments.paths.end()});
+  const std::vector<std::string> given(arguments.paths.begin() + 1, arguments.paths.end());
+  const auto words = read_name_list(given);
   if (!words) return fail(words.error());
   const auto is_url = [](const std::string& word) { return store::is_object_url(word); };
   if (std::ranges::none_of(*words, is_url) && !is_url(command.options.manifests) &&
       !is_url(command.options.outputs)) {
     if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
   }
-  const auto named = name_expected(*words, *stores);
+  const auto named = name_expected(*words, naming_of(given), *stores);
   if (!named) return fail(named.error());
   for (const dataset::NamedShard& shard : *named) {
     command.options.expected.push_back(shard.name);
@@ -106,19 +108,16 @@ std::string join(std::string_view folder, std::string_view below) {
   return fmt::format("{}/{}", folder, below);
 }
 
-// A batch names shards by the folder that holds all of its own, which is deeper where the others
-// are missing. @return how OUT_DIR is to be given then
+// A batch names shards in stores by the folder that holds all of its own, which is deeper where the
+// others are missing. @return how OUT_DIR is to be given then
 std::string folder_for(const RetryList& list, const ReportCommand& command) {
-  std::vector<std::string> paths;
+  std::vector<std::string> urls;
   for (const auto& [path, name] : list) {
     // Not of packed shards, nor of what has lost its path.
-    if (path != name && path.ends_with("/" + name)) paths.push_back(path);
+    if (store::is_remote_url(path) && path.ends_with("/" + name)) urls.push_back(path);
   }
-  if (paths.empty()) return {};
-  const bool remote = std::ranges::all_of(paths, store::is_remote_url);
-  const auto named = remote && command.options.stores
-                         ? dataset::name_object_shards(paths, *command.options.stores)
-                         : dataset::name_shards(paths);
+  if (urls.empty() || !command.options.stores) return {};
+  const auto named = dataset::name_object_shards(urls, *command.options.stores);
   if (!named) return {};
   for (const dataset::NamedShard& shard : *named) {
     const auto found = list.find(shard.path);
@@ -248,7 +247,8 @@ int run_report(const Arguments& arguments) {
         say(fmt::format("invalid_input: {}: {}", printable(path), *reason));
         continue;
       }
-      printed = printed && print(path + "\n");
+      const bool file = !store::is_remote_url(path);
+      printed = printed && print((file ? dataset::list_entry(path, name) : path) + "\n");
       listed.emplace(path, name);
     }
     if (const std::string text = folder_for(listed, *command); !text.empty()) say(printable(text));

@@ -24,8 +24,8 @@ import threading
 import time
 from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
-from framewire.ray_shards import (Group, expand, group_shards, is_url, is_web_url, without_queries,
-                                  without_query)
+from framewire.ray_shards import (Group, expand, group_shards, is_url, is_web_url, list_entry, name_in_list,
+                                  without_queries, without_query)
 
 __all__ = ["RayReport", "RaySettings", "WrongOptions", "main", "resize_shards"]
 
@@ -57,7 +57,7 @@ class _Worker:
         with tempfile.TemporaryDirectory(prefix="framewire-ray-") as folder:
             names = os.path.join(folder, "shards")
             with open(names, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.writelines(shard + "\n" for shard in group.shards)
+                file.writelines(list_entry(shard) + "\n" for shard in group.shards)
             command = [self._program, "batch", "--files-from", names, group.out, "--resume", "--json",
                        "--progress", "json", *self._options]
             with open(os.path.join(folder, "report"), "w+", encoding="utf-8") as report:
@@ -403,11 +403,14 @@ def resize_shards(shards: Sequence[str], out: str, options: Sequence[str] = (), 
     # Not imported above: the package does without Ray.
     ray: Any = importlib.import_module("ray")
     # Actors have folders of their own.
-    names = [shard if is_url(shard) else os.path.abspath(shard) for shard in expand(shards)]
+    found = expand(shards)
+    names = [shard if is_url(shard) else os.path.abspath(shard) for shard in found]
+    is_list = len(shards) == 1 and shards[0].startswith("@") and not any(map(is_url, found))
+    listed = [name_in_list(shard) for shard in found] if is_list else []
     if is_web_url(out):
         raise ValueError(f"{without_query(out)}: web servers can only be read; accepted as OUT: a folder, "
                          "or s3://BUCKET/PREFIX")
-    groups = group_shards(names, out if is_url(out) else os.path.abspath(out), chosen.group)
+    groups = group_shards(names, out if is_url(out) else os.path.abspath(out), chosen.group, listed)
     connected = ray.is_initialized()
     if not connected:
         ray.init(address=chosen.address, log_to_driver=False)

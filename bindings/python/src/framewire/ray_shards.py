@@ -141,13 +141,38 @@ def _absolute(name: str) -> str:
     return without_query(name) if is_url(name) else os.path.abspath(name)
 
 
-def group_shards(shards: Sequence[str], out: str, size: int) -> List[Group]:
+def list_entry(shard: str) -> str:
+    """The line of a list by which the program names a shard by the last part of its path.
+
+    >>> list_entry("in/a/0.tar")
+    'in/a/./0.tar'
+    """
+    folder, slash, name = shard.rpartition("/")
+    return shard if is_url(shard) or not slash else f"{folder}/./{name}"
+
+
+def name_in_list(entry: str) -> str:
+    """The name below OUT_DIR that the program gives to a list's entry.
+
+    >>> name_in_list("in/./a/0.tar"), name_in_list("/in/0.tar")
+    ('a/0.tar', 'in/0.tar')
+    """
+    name = os.path.normpath(entry.rpartition("/./")[2]).lstrip("/")
+    if name.startswith("../"):
+        raise ValueError(f"{entry}: leads out of the current folder")
+    return name
+
+
+def group_shards(shards: Sequence[str], out: str, size: int, names: Sequence[str] = ()) -> List[Group]:
     """Cuts shards into groups of up to `size`, so that outputs have the names that one call of
-    `framewire batch` would give them: their paths below the deepest folder that holds them all."""
+    `framewire batch` would give them: their paths below the deepest folder that holds them all, or
+    `names`, which those in a list have."""
     folders = [_absolute(shard).split("/")[:-1] for shard in shards]
     if not folders:
         return []
     base = len(os.path.commonprefix(folders))
+    if names:
+        folders, base = [name.split("/")[:-1] for name in names], 0
     groups: List[Group] = []
     waiting: Dict[str, List[str]] = {}
     for shard, folder in zip(shards, folders):
