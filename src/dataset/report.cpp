@@ -72,12 +72,14 @@ Result<DatasetReport> make_report(const ReportOptions& options) {
   for (const std::string& name : (*place)->manifests()) {
     const std::string shard = name.substr(0, name.size() - kRowsEnding.size());
     found.insert(shard);
-    const auto record = (*place)->next_record();
+    auto record = (*place)->next_record();
     if (!record) return fail(record.error());
     if (!*record) {
       report.unreadable.push_back(name);
       continue;
     }
+    // JSON has no names that are not UTF-8, and a stranger's may say anything.
+    (*record)->shard = shard;
     if (!(*place)->has_output(shard, **record)) {
       report.without_output.push_back(shard);
       continue;

@@ -79,6 +79,37 @@ TEST_F(CliReportAttack, ShardsToBeMadeAgainKeepTheirFolder) {
             folder_ / "in/./2023/a.tar" + "\n" + (folder_ / "in/./2024/a.tar") + "\n");
 }
 
+// The list is for a batch, and messages are for logs.
+TEST_F(CliReportAttack, SignaturesStandInTheListAlone) {
+  const std::string query = "?sig=SECRET&list={x}&all=*";
+  put_manifest("", "https://h/in/2023/a.tar");
+  fs::create_directories(folder_ / "out/2023");
+  fs::rename(folder_ / "out/a.tar", folder_ / "out/2023/a.tar");
+  fs::rename(manifest_, folder_ / "out/2023/a.tar.jsonl");
+  const auto retry = [&](const std::string& years) {
+    return run_program({"report", folder_ / "out", "https://h/in/" + years + "/a.tar" + query,
+                        "https://h/in/" + years + "/b.tar" + query, "--retry-list"});
+  };
+  const Ran list = retry("{2023,2024}");
+  EXPECT_EQ(list.exit_code, 1);
+  std::string expected;
+  for (const char* name : {"2023/a", "2023/b", "2024/a", "2024/b"}) {
+    expected += "https://h/in/" + std::string(name) + ".tar" + query + "\n";
+  }
+  EXPECT_EQ(list.out, expected) << "with what failed, and what is missing";
+  EXPECT_EQ(list.err, "");
+  for (const char* name : {"2023/b.tar", "2024/a.tar", "2024/b.tar"}) {
+    dataset::ShardRecord record;
+    record.bytes_out = 1;
+    write_text(folder_ / ("out/" + std::string(name)), "x");
+    write_text(folder_ / ("out/" + std::string(name) + ".jsonl"), dataset::to_json_line(record));
+  }
+  const Ran one = retry("{2023,2024}");
+  EXPECT_EQ(one.out, "https://h/in/2023/a.tar" + query + "\n");
+  EXPECT_THAT(one.err, HasSubstr("give it " + (folder_ / "out/2023") + " as OUT_DIR"));
+  EXPECT_THAT(one.err, Not(HasSubstr("SECRET")));
+}
+
 // Data sets come from strangers, and so may modules beside them.
 TEST_F(CliReportAttack, NothingInTheCurrentFolderIsRun) {
   put_manifest("", "in/a.tar");

@@ -150,6 +150,31 @@ TEST_F(CliShardLists, AListNamesOutputsAsItIsWritten) {
   EXPECT_EQ(shards(resize("in/moved/000.tar", "by"))["unchanged"], 1);
 }
 
+// Of shards that were moved since, and of names that no manifest can hold.
+TEST_F(CliShardLists, ShardsToBeMadeAgainHaveThePathsThatAreGiven) {
+  Archive bad;
+  bad.file("1.jpg", "no JPEG").end();
+  const std::string odd = "odd\xFF.tar";
+  for (const std::string& name : {std::string("a.tar"), std::string("b.tar"), odd}) {
+    write_file(folder_ / ("in/" + name), bad.bytes);
+  }
+  ASSERT_EQ(run_program({"batch", folder_ / "in/a.tar", folder_ / "in/b.tar",
+                         folder_ / ("in/" + odd), folder_ / "out", "--size", "32x"})
+                .exit_code,
+            1);
+  fs::rename(folder_ / "in", folder_ / "moved");
+  const Ran list = run_program({"report", folder_ / "out", folder_ / "moved/{a,b}.tar",
+                                folder_ / ("moved/" + odd), "--retry-list"});
+  EXPECT_EQ(list.out, (folder_ / "moved/./a.tar") + "\n" + (folder_ / "moved/./b.tar") + "\n" +
+                          (folder_ / ("moved/./" + odd)) + "\n");
+  write_text(folder_ / "list", list.out);
+  const Ran again = run_program({"batch", "@" + (folder_ / "list"), folder_ / "out", "--size",
+                                 "32x", "--json", "--resume", "--retry", "failed"});
+  EXPECT_EQ(shards(again)["written"], 3) << again.err;
+  EXPECT_FALSE(fs::exists(folder_ / "out/tmp"));
+  EXPECT_EQ(read_tree(folder_ / "out").size(), 6u);
+}
+
 TEST_F(CliShardLists, AListWithoutGoodNamesIsRefused) {
   const std::string list = folder_ / "list";
   for (const auto& [text, wanted] :

@@ -82,12 +82,20 @@ bool is_whole(const dataset::DatasetReport& report) {
 /// By the paths of what is to be made again, the names that it has.
 using RetryList = std::map<std::string, std::string>;
 
+// The path that was given; without one that of the manifest, which may be of the time before the
+// shards were moved, and knows no query. Shards that were packed have none of their own.
+std::string path_of(const ReportCommand& command, const dataset::ShardRecord& record) {
+  const auto given = command.paths.find(record.shard);
+  const bool packed = !store::without_query(record.input).ends_with(".tar");
+  return packed || given == command.paths.end() ? record.input : given->second;
+}
+
 // The shards that a batch with --resume and --retry failed would make. Shards that were packed have
 // all been made of one folder or list.
 RetryList to_retry(const ReportCommand& command, const dataset::DatasetReport& report) {
   RetryList list;
   for (const dataset::ShardRecord& record : report.with_failures) {
-    list.emplace(record.input, record.shard);
+    list.emplace(path_of(command, record), record.shard);
   }
   for (const auto* names : {&report.without_output, &report.missing}) {
     for (const std::string& name : *names) {
@@ -114,7 +122,8 @@ std::string folder_for(const RetryList& list, const ReportCommand& command) {
   std::vector<std::string> urls;
   for (const auto& [path, name] : list) {
     // Not of packed shards, nor of what has lost its path.
-    if (store::is_remote_url(path) && path.ends_with("/" + name)) urls.push_back(path);
+    const bool whole = store::without_query(path).ends_with("/" + name);
+    if (store::is_remote_url(path) && whole) urls.push_back(path);
   }
   if (urls.empty() || !command.options.stores) return {};
   const auto named = dataset::name_object_shards(urls, *command.options.stores);
@@ -128,7 +137,7 @@ std::string folder_for(const RetryList& list, const ReportCommand& command) {
     const std::string& outputs = command.options.outputs;
     std::string text =
         fmt::format("a batch over this list alone makes {} of {}, not {}; give it {} as OUT_DIR",
-                    shard.name, shard.path, wanted, join(outputs, below));
+                    shard.name, store::without_query(shard.path), wanted, join(outputs, below));
     if (manifests != outputs) text += ", and --manifest " + join(manifests, below);
     return text;
   }
@@ -191,8 +200,13 @@ std::optional<std::string_view> unlistable(const std::string& path) {
   if (path.find_first_of("\n\r") != std::string::npos) {
     return "has a line break, which a list cannot hold";
   }
-  // Of a file that is there batch takes the name as it stands.
-  if (store::is_remote_url(path) && path.find_first_of("{*?") != std::string::npos) {
+  if (!store::is_remote_url(path)) return std::nullopt;  // a file that is there is meant itself
+  // The query of a web server's address begins with '?', and has no wildcards.
+  const bool web = store::is_web_url(path);
+  const bool wildcard =
+      store::without_query(path).find_first_of(web ? "*" : "*?") != std::string_view::npos;
+  const auto names = dataset::expand_braces(path);
+  if (wildcard || !names || *names != std::vector<std::string>{path}) {
     return "has a brace or a wildcard, which a list would take for many names";
   }
   return std::nullopt;
@@ -244,7 +258,8 @@ int run_report(const Arguments& arguments) {
     RetryList listed;
     for (const auto& [path, name] : to_retry(*command, *report)) {
       if (const auto reason = unlistable(path)) {
-        say(fmt::format("invalid_input: {}: {}", printable(path), *reason));
+        const std::string shown(store::without_query(path));
+        say(fmt::format("invalid_input: {}: {}", printable(shown), *reason));
         continue;
       }
       const bool file = !store::is_remote_url(path);
