@@ -101,9 +101,46 @@ Result<bool> Reader::at_end() {
   if (position_ + kBlockBytes == total_) return true;
   const auto second = block_at(position_ + kBlockBytes);
   if (!second) return fail(second.error());
-  if (is_zero(*second)) return true;
+  if (is_zero(*second)) {
+    if (auto good = check_end(); !good) return fail(good.error());
+    return true;
+  }
   return fail(Status(StatusCode::kInvalidInput, "a lone block of zeros lies where a header should")
                   .at(position_));
+}
+
+// @return the first byte that is not zero, or `end`
+Result<std::uint64_t> Reader::pass_zeros(std::uint64_t begin, std::uint64_t end) {
+  for (std::uint64_t at = begin; at < end;) {
+    if (at < piece_offset_ || at - piece_offset_ >= piece_.size()) {
+      if (auto filled = fill(at); !filled) return fail(filled.error());
+      if (piece_.empty()) return cut_short(end);
+    }
+    const auto some = std::span(piece_).subspan(static_cast<std::size_t>(at - piece_offset_));
+    const auto other = std::ranges::find_if(some, [](std::uint8_t byte) { return byte != 0; });
+    at += static_cast<std::uint64_t>(other - some.begin());
+    if (other != some.end()) return std::min(at, end);
+  }
+  return end;
+}
+
+Result<void> Reader::check_end() {
+  const std::uint64_t end = total_ - position_ > kMaxEndBytes ? position_ + kMaxEndBytes : total_;
+  const auto zeros = pass_zeros(position_, end);
+  if (!zeros) return fail(zeros.error());
+  if (*zeros == total_) return {};
+  if (*zeros == end) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       fmt::format("more than {} bytes of zeros end the archive, as in a file that "
+                                   "was made in its full size and not filled; accepted: up to {}",
+                                   kMaxEndBytes, kMaxEndBytes))
+                    .at(position_));
+  }
+  current_.begin = *zeros;
+  return fail(Status(StatusCode::kInvalidInput,
+                     "something follows the zeros that end the archive; accepted: one archive, "
+                     "and nothing but zeros behind it (tar --concatenate joins several to one)")
+                  .at(*zeros));
 }
 
 Result<Header> Reader::header_at(std::uint64_t offset) {

@@ -39,6 +39,9 @@ class Reader {
   static constexpr std::uint64_t kMaxNamesBytes = kMaxExtendedBytes / 2;
   /// Bound on the names that global pax headers give to all members: each member has a copy.
   static constexpr std::uint64_t kMaxGlobalNamesBytes = 4096;
+  /// Bound on the zeros that end an archive: the two blocks, and a record of 1 MiB, the largest in
+  /// use (tar --blocking-factor 2048).
+  static constexpr std::uint64_t kMaxEndBytes = (1u << 20) + 2 * kBlockBytes;
 
   /// @param bytes  lives as long as this
   /// @param total  how many bytes there are
@@ -48,10 +51,11 @@ class Reader {
   /// it: what it says wins over ustar's fields, and a member's own extended headers win over it
   /// (POSIX.1-2017, pax, "pax Header Block"). Later global headers replace single values.
   ///
-  /// An archive ends with a block of zeros that is followed by another, or by nothing. After an
-  /// error there is no further member: damaged().begin says where the readable part ends.
-  /// @return nothing at the end; invalid_input for what is no archive, or is cut short, with the
-  ///         offset; unsupported for compressed archives, and for a global pax header that states a
+  /// An archive ends with a block of zeros that is followed by nothing, or by up to kMaxEndBytes of
+  /// zeros together: what lies behind a hole would be lost without a word. After an error there is
+  /// no further member: damaged().begin says where the readable part ends.
+  /// @return nothing at the end; invalid_input for what is no archive, is cut short, or goes on
+  ///         behind its end, with the offset; unsupported for compressed archives, and for a global pax header that states a
   ///         size, or lies between a member and its own; too_large for headers beyond the bounds;
   ///         io_error
   [[nodiscard]] Result<std::optional<Member>> next();
@@ -74,6 +78,8 @@ class Reader {
     bool any = false;  ///< there was one
   };
   [[nodiscard]] Result<bool> at_end();
+  [[nodiscard]] Result<void> check_end();
+  [[nodiscard]] Result<std::uint64_t> pass_zeros(std::uint64_t begin, std::uint64_t end);
   [[nodiscard]] Result<TarBlock> block_at(std::uint64_t offset);
   [[nodiscard]] Result<Header> header_at(std::uint64_t offset);
   [[nodiscard]] Result<std::string> read_content(const Header& header);

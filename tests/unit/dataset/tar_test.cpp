@@ -151,9 +151,6 @@ TEST(TarReader, LinksAndFoldersHaveNoContentWhateverTheySay) {
 }
 
 TEST(TarReader, EndsAtZeros) {
-  Archive whole;
-  whole.file("a", "1").end().content("rubbish after the end");
-  EXPECT_FALSE(walk(whole.bytes).error);
   Archive one_block;
   one_block.file("a", "1").content(std::string(512, '\0'));
   EXPECT_FALSE(walk(one_block.bytes).error);
@@ -163,6 +160,41 @@ TEST(TarReader, EndsAtZeros) {
   ASSERT_TRUE(all.error);
   EXPECT_EQ(all.error->offset(), 1024u);
   EXPECT_THAT(all.names(), ElementsAre("a"));
+}
+
+// A hole in the middle would end the archive, and all behind it would be lost without a word.
+TEST(TarReader, NothingButZerosFollowsTheEnd) {
+  Archive archive;
+  archive.file("a", "1");
+  const std::size_t zeros = archive.bytes.size();
+  archive.end();
+  const std::vector<std::uint8_t> good = archive.bytes;
+  for (const std::size_t more : {512u, 4096u, 200'000u, 1u << 20}) {
+    std::vector<std::uint8_t> bytes = good;
+    bytes.resize(bytes.size() + more);
+    EXPECT_FALSE(walk(bytes).error) << more << " bytes";
+    bytes.back() = 1;
+    const Walk all = walk(bytes);
+    ASSERT_TRUE(all.error) << more << " bytes";
+    EXPECT_EQ(all.error->offset(), bytes.size() - 1);
+    EXPECT_EQ(all.damaged.begin, bytes.size() - 1);
+    EXPECT_THAT(all.error->message(), HasSubstr("something follows the zeros"));
+    EXPECT_THAT(all.names(), ElementsAre("a"));
+  }
+  std::vector<std::uint8_t> two = good;
+  two.insert(two.end(), good.begin(), good.end());
+  ASSERT_TRUE(walk(two).error) << "concatenated";
+  EXPECT_EQ(walk(two).error->offset(), good.size());
+  EXPECT_THAT(walk(two).error->message(), HasSubstr("tar --concatenate"));
+
+  // What a download leaves that was broken off, in a file of full size. The rest is not read.
+  std::vector<std::uint8_t> broken_off = good;
+  broken_off.resize(zeros + tar::Reader::kMaxEndBytes + 1);
+  const Walk all = walk(broken_off);
+  ASSERT_TRUE(all.error);
+  EXPECT_EQ(all.error->offset(), zeros);
+  EXPECT_EQ(all.damaged.begin, zeros);
+  EXPECT_THAT(all.error->message(), HasSubstr("of zeros end the archive"));
 }
 
 TEST(TarReader, CutAtEveryByteGivesWhatIsWhole) {
