@@ -12,15 +12,14 @@ namespace {
 /// Members that wait although nobody makes anything of theirs: then who lists writes.
 constexpr std::size_t kMaxIdleSamples = 1024;
 
-// A folder, and a header of all members to come, belong to no sample.
+/// What members that are no part of a sample may take in one that they lie in, some thousand with
+/// short names. With more the sample ends there.
+constexpr std::size_t kMaxApartBytes = 1u << 20;
+
+// Links, folders, devices, and a header of all members to come, belong to no sample.
 std::string_view key_of(const tar::Member& member) {
-  switch (member.header.type) {
-    case tar::kDirectory:
-    case tar::kPaxGlobal:
-      return {};
-    default:
-      return split_sample_name(member.header.name).key;
-  }
+  if (!member.is_file() && !member.sparse) return {};
+  return split_sample_name(member.header.name).key;
 }
 
 }  // namespace
@@ -173,7 +172,7 @@ batch::Input ShardWork::add_damage(const Status& error) {
     const bool open = !samples_.empty() && !samples_.back().closed;
     const bool lacks_picture = open && next_number_ > 0 &&
                                std::ranges::none_of(samples_.back().pieces, [](const Piece& piece) {
-                                 return named_like_jpeg(piece.member.header.name);
+                                 return !piece.apart && named_like_jpeg(piece.member.header.name);
                                });
     if (lacks_picture) key = samples_.back().key;
   }
@@ -220,12 +219,16 @@ ShardWork::Piece& ShardWork::add_piece(const tar::Member& member, std::string_vi
   listed_bytes_ += bytes;
   Piece& piece = sample.pieces.emplace_back();
   piece.member = member;
+  piece.apart = key.empty() && !sample.key.empty();
+  if (piece.apart) sample.apart_bytes += bytes;
   return piece;
 }
 
 ShardWork::Sample& ShardWork::sample_for(std::string_view key) {
-  const bool goes_on = !samples_.empty() && !key.empty() && samples_.back().key == key;
-  if (goes_on && !samples_.back().closed) return samples_.back();
+  if (!samples_.empty() && !samples_.back().closed && !samples_.back().key.empty()) {
+    Sample& last = samples_.back();
+    if (key.empty() ? last.apart_bytes < kMaxApartBytes : last.key == key) return last;
+  }
   if (!samples_.empty()) samples_.back().closed = true;
   samples_.emplace_back().key = key;
   return samples_.back();

@@ -109,14 +109,18 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   struct Piece {
     tar::Member member;                 ///< without a place (begin == end) where it cannot be read
     bool ok = true;                     ///< nothing has failed so far
+    bool apart = false;                 ///< lies in a sample, and is no part of it
+    bool unreadable = false;            ///< could not be copied, and is left out whatever is kept
     std::vector<std::uint8_t> encoded;  ///< of a picture that was made: header, JPEG, padding
     std::optional<batch::Row> row;
   };
-  /// Neighbours with one key, or a member without one.
+  /// Files with one key, and what lies between them that is no file or has no key, which readers
+  /// pass over; or a member without a key.
   struct Sample {
     std::string key;
     std::vector<Piece> pieces;
     std::size_t listed_bytes = 0;  ///< of kMaxListedBytes
+    std::size_t apart_bytes = 0;   ///< of those: of members that are no part of it
     std::size_t undecided = 0;
     bool closed = false;  ///< has all its members
   };
@@ -141,6 +145,8 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   void give_up(std::uint64_t number);
 
   [[nodiscard]] batch::WriteResult write_ready(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool has_failed(const Piece& piece) const;
+  [[nodiscard]] bool has_failed(const Sample& sample) const;
   [[nodiscard]] batch::WriteResult write_sample(Sample& sample);
   [[nodiscard]] tl::expected<bool, batch::WriteError> write_pieces(Sample& sample);
   [[nodiscard]] batch::WriteResult write_rows(Sample& sample, bool left_out);

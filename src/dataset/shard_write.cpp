@@ -62,26 +62,36 @@ batch::WriteResult ShardWork::write_ready(std::unique_lock<std::mutex>& lock) {
   return result;
 }
 
+bool ShardWork::has_failed(const Piece& piece) const {
+  return piece.unreadable || (!piece.ok && settings_.failed_samples == FailedSamples::kDrop);
+}
+
+// Then it is left out whole. What lies in it apart stands alone.
+bool ShardWork::has_failed(const Sample& sample) const {
+  return std::ranges::any_of(
+      sample.pieces, [this](const Piece& piece) { return !piece.apart && has_failed(piece); });
+}
+
 batch::WriteResult ShardWork::write_sample(Sample& sample) {
-  const bool failed = !std::ranges::all_of(sample.pieces, &Piece::ok);
-  bool left_out = failed && settings_.failed_samples == FailedSamples::kDrop;
-  if (!left_out) {
+  for (;;) {
     output_->begin_sample();
     const auto whole = write_pieces(sample);
     if (!whole) return tl::unexpected<batch::WriteError>(whole.error());
-    left_out = !*whole;
-    if (left_out) {
-      if (auto dropped = output_->drop_sample(); !dropped) return dropped;
-    }
+    if (*whole) break;
+    if (auto dropped = output_->drop_sample(); !dropped) return dropped;
   }
+  const bool left_out = has_failed(sample);
   if (!sample.key.empty()) ++(left_out ? record_.dropped : record_.samples);
   return write_rows(sample, left_out);
 }
 
-// @return false where a member could not be read: what was written of the sample is to be undone
+// @return false where a member could not be read: what was written of the sample is to be undone,
+// and the rest of it to be written without that member
 tl::expected<bool, batch::WriteError> ShardWork::write_pieces(Sample& sample) {
   std::uint64_t copied = 0;
+  const bool left_out = has_failed(sample);
   for (Piece& piece : sample.pieces) {
+    if (piece.apart ? has_failed(piece) : left_out) continue;
     if (!piece.encoded.empty() && piece.ok) {
       if (auto written = output_->append(piece.encoded); !written) {
         return tl::unexpected<batch::WriteError>(written.error());
@@ -107,6 +117,7 @@ tl::expected<bool, batch::WriteError> ShardWork::write_pieces(Sample& sample) {
 // A picture that has failed has its row already.
 void ShardWork::note_copy_error(Piece& piece, Status error) {
   piece.ok = false;
+  piece.unreadable = true;
   if (piece.row) return;
   batch::Row row;
   row.input = label_of(piece.member.header.name);
@@ -122,10 +133,11 @@ void ShardWork::note_copy_error(Piece& piece, Status error) {
 }
 
 batch::WriteResult ShardWork::write_rows(Sample& sample, bool left_out) {
-  const auto failed = std::ranges::find(sample.pieces, false, &Piece::ok);
+  const auto failed = std::ranges::find_if(
+      sample.pieces, [](const Piece& piece) { return !piece.ok && !piece.apart; });
   for (Piece& piece : sample.pieces) {
     if (!piece.row) continue;
-    if (left_out && piece.row->outcome == batch::Outcome::kOk) {
+    if (left_out && !piece.apart && piece.row->outcome == batch::Outcome::kOk) {
       piece.row->outcome = batch::Outcome::kFailed;
       piece.row->bytes_out = 0;
       piece.row->error = Status(StatusCode::kCancelled,

@@ -70,7 +70,7 @@ TEST_F(CliShards, ComeOutWithTheirNamesAndMembersInOrder) {
   EXPECT_EQ(out("a.tar").size() % 512, 0u);
   const json last = record("a.tar");
   EXPECT_EQ(last["shard"], "a.tar");
-  EXPECT_EQ(last["samples"], 3);
+  EXPECT_EQ(last["samples"], 2) << "a link is no file, and no part of a sample";
   EXPECT_EQ(last["ok"], 2);
   EXPECT_EQ(last["copied"], 7);
   EXPECT_EQ(last["bytes_out"], out("a.tar").size());
@@ -80,6 +80,47 @@ TEST_F(CliShards, ComeOutWithTheirNamesAndMembersInOrder) {
   EXPECT_EQ(rows[0]["name"], "d/1.jpg");
   EXPECT_EQ(rows[0]["output"], (folder_ / "out/a.tar") + ": d/1.jpg");
   EXPECT_EQ(read_tree(folder_ / "out").size(), 2u) << "something else was left";
+}
+
+// Readers pass over what is no file or has no key: a sample goes on behind it.
+TEST_F(CliShards, WhatLiesInASampleAndIsNoPartOfItSplitsNone) {
+  const Bytes jpeg = make_jpeg(80, 60);
+  const std::vector<std::string> between = {"d/", "README", "z.jpg", "__meta__"};
+  const auto put_between = [](Archive& archive, const std::string& name, std::string_view text) {
+    if (name == "d/") archive.header(name, '5', "00000000000");
+    if (name == "z.jpg") archive.header(name, '2', "00000000000").field(157, "a.jpg");
+    if (name == "README") archive.file(name, text);
+    if (name == "__meta__") archive.pax("mtime", "1000", 'g');
+  };
+  Archive archive;
+  archive.file("first", "1");
+  for (std::size_t i = 0; i < between.size(); ++i) {
+    for (const std::string& key : {"bad" + std::to_string(i), "good" + std::to_string(i)}) {
+      archive.file(key + ".jpg", key.starts_with("bad") ? "no JPEG" : view(jpeg));
+      put_between(archive, between[i], "r");
+      archive.file(key + ".txt", "caption");
+    }
+  }
+  archive.file("bad-jpg.jpg", "no JPEG").file("keyless", view(jpeg)).file("bad-jpg.txt", "caption");
+  archive.file("g.jpg", view(jpeg)).file("odd", "\xFF\xD8\xFFgarbage").file("g.txt", "caption");
+  write_file(folder_ / "in/a.tar", archive.end().bytes);
+  const Ran ran = run_program(batch("a.tar"));
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  std::vector<std::string> expected = {"first"};
+  for (std::size_t i = 0; i < between.size(); ++i) {
+    const std::string shown = between[i] == "__meta__" ? "PaxHeader" : between[i];
+    const std::string key = "good" + std::to_string(i);
+    expected.insert(expected.end(), {shown, key + ".jpg", shown, key + ".txt"});
+  }
+  expected.insert(expected.end(), {"keyless", "g.jpg", "g.txt"});
+  EXPECT_EQ(names(out("a.tar")), expected);
+  const json last = record("a.tar");
+  EXPECT_EQ(last["samples"], 5);
+  EXPECT_EQ(last["dropped"], 5);
+  EXPECT_EQ(last["failed"], 6);
+  const Ran kept = run_program(batch("a.tar", {"--failed-samples", "keep", "--resume"}));
+  EXPECT_EQ(kept.exit_code, 1);
+  EXPECT_EQ(names(out("a.tar")), names(archive.bytes));
 }
 
 TEST_F(CliShards, BracesPartsAndJobsGiveTheSame) {

@@ -240,6 +240,19 @@ TEST_F(ShardsRun, WhatIsNoFaultOfAPictureLeavesItsShardToABatchThatResumes) {
   }
 }
 
+// What is no part of a sample is written as it comes, too: a sample does not wait for ever.
+TEST_F(ShardsRun, ALongRunOfFoldersBehindASampleIsWrittenAsItComes) {
+  Archive archive;
+  archive.file("1.jpg", picture(1, 10));
+  for (int i = 0; i < 60'000; ++i) archive.header("folder/", '5', "00000000000");
+  archive.file("2.jpg", picture(2, 10)).end();
+  test::write_file(folder_ / "a.tar", archive.bytes);
+  EXPECT_EQ(run({"a.tar"}).ok, 2u);
+  EXPECT_EQ(output("a.tar").members.size(), 60'002u);
+  EXPECT_EQ(totals_.samples, 2u);
+  EXPECT_EQ(totals_.damaged, 0u);
+}
+
 TEST_F(ShardsRun, ALongRunOfOtherMembersIsWrittenAsItComes) {
   Archive archive;
   for (int i = 0; i < 5000; ++i) archive.file(std::to_string(i) + ".txt", "text");
