@@ -48,6 +48,7 @@ Result<void> take(std::string_view key, std::string_view value, PaxAttributes& o
   if (key == "uname") out.user_name = value;
   if (key == "gname") out.group_name = value;
   if (key.starts_with("GNU.sparse.")) out.sparse = true;
+  if (key == "GNU.sparse.name") out.sparse_name = value;
   if (key == "size") return take_size(value, out);
   if (key == "mtime") return take_mtime(value, out);
   if (key == "uid") return take_id(key, value, out.user);
@@ -69,6 +70,7 @@ void PaxAttributes::update(const PaxAttributes& later) {
   take_over(user_name, later.user_name);
   take_over(group_name, later.group_name);
   sparse = sparse || later.sparse;
+  take_over(sparse_name, later.sparse_name);
 }
 
 Result<PaxAttributes> parse_records(std::string_view records) {

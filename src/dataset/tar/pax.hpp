@@ -18,7 +18,8 @@ struct PaxAttributes {
   std::optional<std::uint64_t> group;
   std::optional<std::string> user_name;
   std::optional<std::string> group_name;
-  bool sparse = false;  ///< GNU.sparse.…: the content lacks holes
+  bool sparse = false;                     ///< GNU.sparse.…: the content lacks holes
+  std::optional<std::string> sparse_name;  ///< of a sparse file, whose path is one of GNU tar's own
 
   /// Takes over what `later` says; what it does not say stays.
   void update(const PaxAttributes& later);

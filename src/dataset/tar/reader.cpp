@@ -212,7 +212,8 @@ Result<void> Reader::read_global(const Header& header) {
   PaxAttributes all = global_ ? *global_ : PaxAttributes();
   all.update(*attributes);
   const auto bytes_of = [](const auto& text) { return text ? text->size() : 0; };
-  if (bytes_of(all.path) + bytes_of(all.user_name) + bytes_of(all.group_name) >
+  if (bytes_of(all.path) + bytes_of(all.sparse_name) + bytes_of(all.user_name) +
+          bytes_of(all.group_name) >
       kMaxGlobalNamesBytes) {
     return fail(
         Status(StatusCode::kTooLarge,
@@ -240,6 +241,7 @@ void Reader::apply(const Extended& extended, Header& header) {
   if (extended.gnu_name) all.path = extended.gnu_name;
   all.update(extended.attributes);
   if (all.path) header.name = *all.path;
+  if (all.sparse_name) header.name = *all.sparse_name;
   if (all.size) header.size = *all.size;
   if (all.mtime_s) header.mtime_s = *all.mtime_s;
   if (all.user) header.user = *all.user;

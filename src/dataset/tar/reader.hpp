@@ -55,9 +55,9 @@ class Reader {
   /// zeros together: what lies behind a hole would be lost without a word. After an error there is
   /// no further member: damaged().begin says where the readable part ends.
   /// @return nothing at the end; invalid_input for what is no archive, is cut short, or goes on
-  ///         behind its end, with the offset; unsupported for compressed archives, and for a global pax header that states a
-  ///         size, or lies between a member and its own; too_large for headers beyond the bounds;
-  ///         io_error
+  ///         behind its end, with the offset; unsupported for compressed archives, and for a global
+  ///         pax header that states a size, or lies between a member and its own; too_large for
+  ///         headers beyond the bounds; io_error
   [[nodiscard]] Result<std::optional<Member>> next();
 
   /// No further member is read: the one that came last is not wanted. It is damaged() then.

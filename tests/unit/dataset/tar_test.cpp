@@ -140,6 +140,24 @@ TEST(TarReader, SparseMembersAreToldAndPassed) {
   EXPECT_EQ(all.members[0].content, 512u * 3);
 }
 
+// As GNU tar writes them: the path is of its own making.
+TEST(TarReader, SparseMembersHaveTheirOwnNames) {
+  std::string records;
+  for (const auto& [key, value] : {std::pair{"GNU.sparse.major", "1"},
+                                   {"GNU.sparse.name", "d/a.jpg"},
+                                   {"path", "./GNUSparseFile.17/a.jpg"}}) {
+    tar::add_record(records, key, value);
+  }
+  Archive archive;
+  archive.file("PaxHeader", records, 'x').file("./GNUSparseFile.17/a.jpg", "data");
+  archive.pax("GNU.sparse.name", std::string(5000, 'n'), 'g').end();
+  const Walk all = walk(archive.bytes);
+  EXPECT_THAT(all.names(), ElementsAre("d/a.jpg"));
+  EXPECT_TRUE(all.members[0].sparse);
+  ASSERT_TRUE(all.error) << "each member would have a copy";
+  EXPECT_EQ(all.error->code(), StatusCode::kTooLarge);
+}
+
 TEST(TarReader, LinksAndFoldersHaveNoContentWhateverTheySay) {
   Archive archive;
   for (const char type : {'1', '2', '3', '4', '5', '6'}) archive.header("x", type, "00000001000");
