@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 #include <algorithm>
+#include <batch/input_error.hpp>
 #include <dataset/object_names.hpp>
 #include <dataset/object_shard.hpp>
 #include <dataset/shard_file.hpp>
@@ -43,7 +44,7 @@ Result<std::unique_ptr<ShardInput>> open_shard_input(const NamedShard& shard, St
   const auto url = store::parse_object_url(shard.path);
   if (!url) return fail(url.error());
   auto store = stores->get(url->bucket);
-  if (!store) return fail(store.error());
+  if (!store) return fail(batch::about_label(store.error(), store::without_query(shard.path)));
   std::optional<store::ObjectInfo> object = shard.object;
   if (!object) {
     auto found = (*store)->find(url->key);

@@ -25,7 +25,8 @@ namespace framewire::dataset {
 /// Opens a shard: a file, or an object whose ranges lie in a cache.
 /// @param stores  null: files alone
 /// @param cache   lives as long as the shard
-/// @return what ShardFile::open() says; io_error where there is no such object; what a store says
+/// @return what ShardFile::open() says; invalid_input where there is no such object; what a store
+/// says
 [[nodiscard]] Result<std::unique_ptr<ShardInput>> open_shard_input(const NamedShard& shard,
                                                                    StoreSet* stores,
                                                                    PieceCache& cache);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <batch/temporary_file.hpp>
+#include <dataset/passing_error.hpp>
 #include <dataset/sample_key.hpp>
 #include <dataset/sidecars.hpp>
 #include <dataset/unpack_source.hpp>
@@ -30,8 +31,9 @@ tl::unexpected<batch::WriteError> of_this_member(Status status) {
 /// A picture's bytes, read from its shard.
 class UnpackSource::UnpackedMember final : public batch::OpenInput {
  public:
-  UnpackedMember(std::shared_ptr<OpenShard> shard, const tar::Member& member)
-      : shard_(std::move(shard)), at_(member.content), left_(member.header.size) {
+  UnpackedMember(const UnpackSource& source, std::shared_ptr<OpenShard> shard,
+                 const tar::Member& member)
+      : source_(source), shard_(std::move(shard)), at_(member.content), left_(member.header.size) {
     facts_.bytes = member.header.size;
     facts_.mtime_ns = nanoseconds(member.header.mtime_s);
     facts_.permissions = shard_->permissions;
@@ -42,7 +44,10 @@ class UnpackSource::UnpackedMember final : public batch::OpenInput {
     const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(left_, into.size()));
     if (some == 0) return std::size_t{0};
     auto got = shard_->file->read_at(at_, into.first(some));
-    if (!got) return got;
+    if (!got) {
+      source_.note_lost(got.error());
+      return got;
+    }
     if (*got != some) {
       return fail(StatusCode::kIoError, "cannot be read: its shard has become shorter");
     }
@@ -52,6 +57,7 @@ class UnpackSource::UnpackedMember final : public batch::OpenInput {
   }
 
  private:
+  const UnpackSource& source_;
   const std::shared_ptr<OpenShard> shard_;
   batch::InputFacts facts_;
   std::uint64_t at_;
@@ -86,12 +92,14 @@ Result<std::optional<batch::Input>> UnpackSource::next() {
       if (index % options_.part.count != options_.part.index) continue;
       const std::string path(store::without_query(shards_[index].path));
       if (auto opened = open_shard(shards_[index]); !opened) {
+        note_lost(opened.error());
         return failed(path, path, opened.error());
       }
     }
     const std::string& path = shard_->file->path();
     const auto member = reader_->next();
     if (!member) {
+      if (const auto lost = shard_->file->lost()) note_lost(*lost);
       const std::string name = reader_->damaged().header.name;
       reader_.reset();
       return failed(name.empty() ? path : path + ": " + name, path, member.error());
@@ -103,6 +111,10 @@ Result<std::optional<batch::Input>> UnpackSource::next() {
     auto taken = take(**member);
     if (!taken || *taken) return taken;
   }
+}
+
+void UnpackSource::note_lost(const Status& error) const {
+  if (options_.unreachable != nullptr && is_store_fault(error)) *options_.unreachable = true;
 }
 
 Result<void> UnpackSource::open_shard(const NamedShard& shard) {
@@ -177,6 +189,7 @@ batch::WriteResult UnpackSource::write_sidecar(const tar::Member& member, const 
   }
   std::vector<std::uint8_t> content(static_cast<std::size_t>(bytes));
   const auto got = shard_->file->read_at(member.content, content);
+  if (!got) note_lost(got.error());
   if (!got) return of_this_member(got.error());
   if (*got != content.size()) {
     return of_this_member(
@@ -200,7 +213,7 @@ batch::Input UnpackSource::failed(std::string label, std::string name, const Sta
 
 Result<std::unique_ptr<batch::OpenInput>> UnpackSource::open(const batch::Input& input) const {
   const auto listed = std::static_pointer_cast<const ListedPicture>(input.data);
-  return std::make_unique<UnpackedMember>(listed->shard, listed->member);
+  return std::make_unique<UnpackedMember>(*this, listed->shard, listed->member);
 }
 
 }  // namespace framewire::dataset

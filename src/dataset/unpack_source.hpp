@@ -1,6 +1,7 @@
 // Pictures out of tar shards, each a file of its own afterwards.
 #pragma once
 
+#include <atomic>
 #include <batch/names.hpp>
 #include <cstdint>
 #include <dataset/shard_open.hpp>
@@ -24,6 +25,8 @@ struct UnpackOptions {
   bool resume = false;          ///< those that are there in their size are left alone
   std::shared_ptr<StoreSet> stores{};    ///< null: files alone
   std::uint64_t store_bytes = 1u << 30;  ///< of shards that are read from stores
+  /// Set where a store did not hand out what another try may have. Outlives the source.
+  std::atomic<bool>* unreachable = nullptr;
 };
 
 /// A source of the pictures in shards, shard by shard. A member is named as its archive says,
@@ -56,6 +59,7 @@ class UnpackSource final : public batch::Source {
   class UnpackedMember;
 
   [[nodiscard]] Result<void> open_shard(const NamedShard& shard);
+  void note_lost(const Status& error) const;
   [[nodiscard]] Result<std::optional<batch::Input>> take(const tar::Member& member);
   [[nodiscard]] bool is_jpeg(const tar::Member& member);
   [[nodiscard]] std::optional<Status> fault_of(const tar::Member& member, const std::string& name);

@@ -76,6 +76,19 @@ Result<EndpointParts> parse_endpoint(std::string_view text) {
 
 }  // namespace
 
+Result<void> check_endpoint(std::string_view endpoint) {
+  auto parsed = parse_endpoint(endpoint);
+  if (!parsed) return fail(std::move(parsed.error()));
+  return {};
+}
+
+Result<void> check_region(std::string_view region) {
+  if (is_region(region)) return {};
+  return fail(
+      Status(StatusCode::kInvalidInput, "is no region; accepted: small letters, digits and '-'")
+          .about(printable(region)));
+}
+
 Result<BucketAddress> BucketAddress::make(const std::string& bucket, const std::string& endpoint,
                                           const std::string& region,
                                           std::optional<bool> path_style) {
@@ -83,11 +96,7 @@ Result<BucketAddress> BucketAddress::make(const std::string& bucket, const std::
     return fail(
         Status(StatusCode::kInvalidInput, "is no name of a bucket").about(printable(bucket)));
   }
-  if (!is_region(region)) {
-    return fail(
-        Status(StatusCode::kInvalidInput, "is no region; accepted: small letters, digits and '-'")
-            .about(printable(region)));
-  }
+  if (auto good = check_region(region); !good) return fail(std::move(good.error()));
   EndpointParts parts{
       "https", fmt::format("s3.{}.amazonaws.com{}", region, region.starts_with("cn-") ? ".cn" : ""),
       ""};

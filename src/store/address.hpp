@@ -8,6 +8,11 @@
 
 namespace framewire::store {
 
+/// Whether settings can be what they are for, before they are used. @return invalid_input about
+/// what is none; of an endpoint nothing that may be a password
+[[nodiscard]] Result<void> check_endpoint(std::string_view endpoint);
+[[nodiscard]] Result<void> check_region(std::string_view region);
+
 /// The address of one bucket. Thread safety: const.
 class BucketAddress {
  public:

@@ -1,10 +1,40 @@
 #include <fmt/format.h>
+#include <algorithm>
+#include <batch/input_error.hpp>
 #include <command_line/gpu_options.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <command_line/store_options.hpp>
+#include <dataset/braces.hpp>
+#include <store/address.hpp>
+#include <store/environment.hpp>
 
 namespace framewire::app {
+
+namespace {
+
+// A wrong value is told by its option, once, before a store is asked for anything.
+Result<void> check_settings(const store::StoreSettings& settings) {
+  const auto named = [](const char* option, const Status& error) {
+    return misuse(fmt::format("--{}: {} {}", option, error.subject(), error.message()));
+  };
+  if (!settings.endpoint.empty()) {
+    if (auto good = store::check_endpoint(settings.endpoint); !good) {
+      return named("endpoint", good.error());
+    }
+  }
+  if (!settings.region.empty()) {
+    if (auto good = store::check_region(settings.region); !good) {
+      return named("region", good.error());
+    }
+  }
+  if (settings.profile.empty()) return {};
+  const auto profile = store::SharedProfile::load(settings.profile, store::process_environment);
+  if (!profile) return named("profile", profile.error());
+  return {};
+}
+
+}  // namespace
 
 Result<StoreChoice> choose_stores(const Arguments& arguments) {
   constexpr unsigned kMaxRanges = 1024;
@@ -13,6 +43,7 @@ Result<StoreChoice> choose_stores(const Arguments& arguments) {
   choice.settings.endpoint = arguments.get("endpoint");
   choice.settings.region = arguments.get("region");
   choice.settings.profile = arguments.get("profile");
+  if (auto good = check_settings(choice.settings); !good) return fail(good.error());
   if (arguments.has("path-style")) choice.settings.path_style = arguments.get("path-style") == "on";
   if (arguments.has("ranges")) {
     const std::string ranges = arguments.get("ranges");
@@ -35,6 +66,18 @@ Result<StoreChoice> choose_stores(const Arguments& arguments) {
         return store::open_store(bucket, settings);
       });
   return choice;
+}
+
+Result<void> check_stores(const StoreChoice& choice, const std::vector<std::string>& words) {
+  const auto first = std::ranges::find_if(words, store::is_object_url);
+  if (first == words.end()) return {};
+  const auto names = dataset::expand_braces(*first);
+  if (!names) return fail(names.error());
+  const auto url = store::parse_object_url(names->front());
+  if (!url) return fail(url.error());
+  const auto store = choice.stores->get(url->bucket);
+  if (!store) return fail(batch::about_label(store.error(), names->front()));
+  return {};
 }
 
 Result<void> refuse_store_options(const Arguments& arguments) {

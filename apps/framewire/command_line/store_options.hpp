@@ -7,6 +7,8 @@
 #include <framewire/status.hpp>
 #include <memory>
 #include <store/object_store.hpp>
+#include <string>
+#include <vector>
 
 namespace framewire::app {
 
@@ -60,6 +62,12 @@ struct StoreChoice {
 };
 /// @return misuse()
 [[nodiscard]] Result<StoreChoice> choose_stores(const Arguments& arguments);
+/// Opens the store of the first of these names that lies in one, so that settings of the
+/// environment that are wrong, and credentials that are missing, are told once and not by each
+/// name.
+/// @return what opening it says, about that name
+[[nodiscard]] Result<void> check_stores(const StoreChoice& choice,
+                                        const std::vector<std::string>& words);
 /// Refuses those options where nothing is in a store. @return misuse()
 [[nodiscard]] Result<void> refuse_store_options(const Arguments& arguments);
 

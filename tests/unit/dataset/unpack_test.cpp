@@ -150,7 +150,10 @@ TEST_F(Unpack, ShardsMayLieInAStore) {
       [store](const std::string&) -> Result<std::shared_ptr<store::ObjectStore>> {
         return std::shared_ptr<store::ObjectStore>(store);
       });
+  std::atomic<bool> unreachable{false};
+  options_.unreachable = &unreachable;
   list({"s3://bucket/in/1.tar", "s3://bucket/in/none.tar", "s3://bucket/in/2.tar"});
+  EXPECT_FALSE(unreachable) << "no other try would find it";
   EXPECT_EQ(inputs_.size(), 3u);
   EXPECT_EQ(inputs_.at("2.jpg"), std::string(20'000'000, '2'));
   EXPECT_EQ(inputs_.at("3.jpg"), "three");
@@ -168,6 +171,7 @@ TEST_F(Unpack, ShardsMayLieInAStore) {
   EXPECT_EQ(inputs_.size(), 2u);
   ASSERT_EQ(faults_.size(), 2u);
   EXPECT_THAT(faults_[1], ::testing::HasSubstr("s3://bucket/in/1.tar"));
+  EXPECT_TRUE(unreachable);
 }
 
 class UnpackAttack : public Unpack {};

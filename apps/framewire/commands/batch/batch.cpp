@@ -459,6 +459,8 @@ Result<std::unique_ptr<batch::Source>> open_to_count(const BatchCommand& command
 
 /// A batch of which every output is a file, or an object.
 int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
+  std::atomic<bool> unreachable{false};
+  if (command.unpack) command.unpack->unreachable = &unreachable;
   if (!command.unpack && are_named_objects(command.inputs.paths)) use_more_jobs(command);
   const auto outputs = open_sink(command);
   if (!outputs) return refuse(outputs.error());
@@ -481,7 +483,9 @@ int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& 
     stopped.stopped_by = stored.error();
     return report_summary(arguments, command, stopped);
   }
-  return report_summary(arguments, command, *summary);
+  ShardsSaid said;
+  said.retryable = unreachable;
+  return report_summary(arguments, command, *summary, said);
 }
 
 }  // namespace
@@ -489,6 +493,9 @@ int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& 
 int run_batch(const Arguments& arguments) {
   auto made = make_command(arguments);
   if (!made) return report_usage("batch", made.error());
+  if (auto ready = check_stores(made->stores, made->inputs.paths); !ready) {
+    return refuse(ready.error());
+  }
   const auto progress = BatchProgress::open(arguments);
   if (!progress) return refuse(progress.error());
   if (made->shards) return run_shards(arguments, *made, **progress);

@@ -8,6 +8,7 @@
 #include <command_line/numbers.hpp>
 #include <command_line/store_options.hpp>
 #include <dataset/braces.hpp>
+#include <dataset/passing_error.hpp>
 #include <dataset/shard_index.hpp>
 #include <dataset/shard_open.hpp>
 #include <dataset/walked_shard.hpp>
@@ -234,12 +235,16 @@ int run_index(const Arguments& arguments) {
     return refuse(command.error());
   }
   if (!command) return report_usage("index", command.error());
+  std::vector<std::string> paths;
+  for (const dataset::NamedShard& shard : command->shards) paths.push_back(shard.path);
+  if (auto ready = check_stores(command->stores, paths); !ready) return refuse(ready.error());
   int code = kAllDone;
   std::vector<dataset::WidsShard> shards;
   std::uint64_t samples = 0;
   for (Indexed& indexed : index_all(*command)) {
     if (indexed.error) {
-      code = std::max(code, report(*indexed.error));
+      const int reported = report(*indexed.error);
+      code = std::max(code, dataset::is_store_fault(*indexed.error) ? kEnvironment : reported);
       continue;
     }
     samples += indexed.wids.samples;
