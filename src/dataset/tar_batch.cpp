@@ -155,6 +155,10 @@ class TarBatch::State {
     const std::lock_guard lock(mutex_);
     ++(totals_.*what);
   }
+  void count_error(const Status& error) {
+    const std::lock_guard lock(mutex_);
+    ++totals_.errors[std::string(to_string(error.code()))];
+  }
   void note_unreachable(const Status& error) {
     if (is_passing(error)) count(&ShardTotals::unreachable);
   }
@@ -247,6 +251,7 @@ Result<void> TarBatch::State::meet(batch::WriteError error) {
 }
 
 void TarBatch::State::tell(const Status& error) {
+  count_error(error);
   const std::lock_guard lock(tell_mutex_);
   if (options_.on_error) options_.on_error(error);
 }
@@ -257,6 +262,7 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
   auto shard_input = open_shard_input(shard, options_.stores.get(), pieces_);
   if (!shard_input) {
     count(&ShardTotals::failed);
+    count_error(shard_input.error());
     note_unreachable(shard_input.error());
     batch::Input input;
     input.label = store::without_query(shard.path);

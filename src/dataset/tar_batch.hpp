@@ -10,6 +10,7 @@
 #include <framewire/batch.hpp>
 #include <framewire/status.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,9 @@ struct ShardTotals {
   std::uint64_t samples = 0;  ///< in those written
   std::uint64_t dropped = 0;  ///< samples that were left out of them
   std::uint64_t copy_errors = 0;
+  /// By class: what no row tells, as TarBatchOptions::on_error, and shards that could not be
+  /// opened.
+  std::map<std::string, std::uint64_t> errors{};
 };
 
 /// Source, sink and manifest of one call of batch::run(), whose settings have no shard of their

@@ -64,12 +64,14 @@ TEST(ProgressLine, ShowsShardsBytesAndClassesOfErrors) {
   all.progress.seconds = 10;
   all.bytes_in = 91'000'000;
   all.errors = {{"invalid_input", 2}, {"too_large", 1}};
-  all.shards = ShardsDone{2, 5};
+  all.shards = ShardsDone{2, 5, 0, {}};
   EXPECT_EQ(progress_text(all, 100),
             "120/400 30%  2/5 shards  3 failed  41.3 images/s  9.1 MB/s  7s left  invalid_input 2  "
             "too_large 1");
   all.shards->total.reset();
   EXPECT_EQ(progress_text(all, 34), "120/400 30%  2 shards  3 failed");
+  all.shards->failed = 1;
+  EXPECT_EQ(progress_text(all, 45), "120/400 30%  2 shards (1 failed)  3 failed");
 }
 
 TEST(BatchStanding, IsMetricsOfPrometheus) {
@@ -77,7 +79,7 @@ TEST(BatchStanding, IsMetricsOfPrometheus) {
   all.ok = 100;
   all.bytes_in = 5'000'000'000;
   all.errors = {{"invalid_input", 2}, {"too_large", 1}};
-  all.shards = ShardsDone{2, 5};
+  all.shards = ShardsDone{2, 5, 1, {{"io_error", 1}}};
   const std::string text = metrics_text(all, true, 1.5e9);
   for (const char* line :
        {"# TYPE framewire_batch_inputs_total counter\n",
@@ -87,6 +89,8 @@ TEST(BatchStanding, IsMetricsOfPrometheus) {
         "framewire_batch_failures_total{class=\"too_large\"} 1\n",
         "framewire_batch_inputs_expected 400\n", "framewire_batch_input_bytes_total 5000000000\n",
         "framewire_batch_shards_total 2\n", "framewire_batch_shards_expected 5\n",
+        "framewire_batch_shards_failed_total 1\n",
+        "framewire_batch_shard_failures_total{class=\"io_error\"} 1\n",
         "framewire_batch_finished 1\n", "framewire_batch_updated_timestamp_seconds 1500000000"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }
@@ -110,6 +114,11 @@ TEST(BatchStanding, IsALineOfJson) {
   EXPECT_EQ(json["errors"]["invalid_input"], 3);
   EXPECT_EQ(json["remaining_seconds"], 6.2);
   EXPECT_TRUE(json["shards_done"].is_null());
+  EXPECT_TRUE(json["shards_failed"].is_null());
+  all.shards = ShardsDone{2, 5, 1, {{"io_error", 1}}};
+  const auto shards = nlohmann::json::parse(standing_json(all, "end"));
+  EXPECT_EQ(shards["shards_failed"], 1);
+  EXPECT_EQ(shards["shard_errors"]["io_error"], 1);
 }
 
 }  // namespace

@@ -121,6 +121,7 @@ TEST_F(ObjectBatch, AnObjectThatIsReplacedFailsItsShardAlone) {
   store_->set("in/a.tar", shard(1000, 9000));
   EXPECT_FALSE(worker.run({"s3://bucket/in/*.tar"}).stopped_by);
   EXPECT_EQ(worker.totals.failed, 1u);
+  EXPECT_EQ(worker.totals.errors.size(), 1u) << "progress tells it";
   EXPECT_EQ(worker.totals.written, 1u);
   ASSERT_EQ(worker.errors.size(), 1u) << "told once";
   EXPECT_THAT(worker.errors[0].to_string(), HasSubstr("s3://bucket/in/a.tar"));

@@ -297,7 +297,8 @@ int report_summary(const Arguments& arguments, const BatchCommand& command,
 ShardsDone shards_done(const dataset::ShardTotals& totals, std::size_t shards,
                        const batch::Shard& part) {
   const std::uint64_t ours = shards / part.count + (part.index < shards % part.count ? 1 : 0);
-  return {totals.written + totals.unchanged + totals.elsewhere + totals.failed, ours};
+  return {totals.written + totals.unchanged + totals.elsewhere + totals.failed, ours, totals.failed,
+          totals.errors};
 }
 
 /// A batch over tar shards.
@@ -368,7 +369,7 @@ int run_packing(const Arguments& arguments, BatchCommand& command, BatchProgress
       },
       *command.pack);
   if (!pack) return refuse(pack.error());
-  progress.count_shards([&] { return ShardsDone{(*pack)->shards_written(), std::nullopt}; });
+  progress.count_shards([&] { return ShardsDone{(*pack)->shards_written(), std::nullopt, 0, {}}; });
   std::unique_ptr<batch::Source> ahead;
   if (progress.shows_total() && command.inputs.list != "-") {
     if (auto copy = open_to_pack(command, names_alone(command.stores), {})) {

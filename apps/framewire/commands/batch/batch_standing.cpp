@@ -58,6 +58,13 @@ std::string metrics_text(const BatchStanding& standing, bool finished, double no
   if (standing.shards) {
     add_single(text, "shards_total", "counter", "Shards that are done with.",
                standing.shards->done);
+    add_single(text, "shards_failed_total", "counter",
+               "Of those: shards that could not be read or written.", standing.shards->failed);
+    add_metric(text, "shard_failures_total", "counter",
+               "Errors of shards and of their members besides pictures, by class.");
+    for (const auto& [name, count] : standing.shards->errors) {
+      add_value(text, "shard_failures_total", fmt::format("{{class=\"{}\"}}", name), count);
+    }
     if (standing.shards->total) {
       add_single(text, "shards_expected", "gauge", "Shards that there are.",
                  *standing.shards->total);
@@ -90,6 +97,8 @@ std::string standing_json(const BatchStanding& standing, std::string_view event)
       progress.remaining_seconds ? Json(rounded(*progress.remaining_seconds)) : Json(nullptr);
   json["shards_done"] = standing.shards ? Json(standing.shards->done) : Json(nullptr);
   json["shards_total"] = standing.shards ? or_null(standing.shards->total) : Json(nullptr);
+  json["shards_failed"] = standing.shards ? Json(standing.shards->failed) : Json(nullptr);
+  json["shard_errors"] = standing.shards ? Json(standing.shards->errors) : Json(nullptr);
   return text_of(json);
 }
 

@@ -12,7 +12,9 @@ namespace framewire::app {
 /// Shards of a batch that are done with, in any way.
 struct ShardsDone {
   std::uint64_t done = 0;
-  std::optional<std::uint64_t> total;  ///< unset where it is not known before the end
+  std::optional<std::uint64_t> total;             ///< unset where it is not known before the end
+  std::uint64_t failed = 0;                       ///< of those done: could not be read or written
+  std::map<std::string, std::uint64_t> errors{};  ///< of shards and their other members, by class
 };
 
 /// Sums over the rows so far, beside what batch::run() tells.

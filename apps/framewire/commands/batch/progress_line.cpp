@@ -30,8 +30,10 @@ std::string duration(double seconds) {
 }
 
 std::string shards_part(const ShardsDone& shards) {
-  if (!shards.total) return fmt::format("{} shards", shards.done);
-  return fmt::format("{}/{} shards", shards.done, *shards.total);
+  std::string text = shards.total ? fmt::format("{}/{} shards", shards.done, *shards.total)
+                                  : fmt::format("{} shards", shards.done);
+  if (shards.failed > 0) text += fmt::format(" ({} failed)", shards.failed);
+  return text;
 }
 
 }  // namespace

@@ -190,11 +190,11 @@ std::string shards_text(const dataset::ShardTotals& totals) {
 }
 
 inspect::Json shards_json(const dataset::ShardTotals& totals) {
-  return {{"written", totals.written},        {"unchanged", totals.unchanged},
-          {"elsewhere", totals.elsewhere},    {"failed", totals.failed},
-          {"damaged", totals.damaged},        {"samples", totals.samples},
-          {"dropped", totals.dropped},        {"copy_errors", totals.copy_errors},
-          {"unreachable", totals.unreachable}};
+  return {{"written", totals.written},         {"unchanged", totals.unchanged},
+          {"elsewhere", totals.elsewhere},     {"failed", totals.failed},
+          {"damaged", totals.damaged},         {"samples", totals.samples},
+          {"dropped", totals.dropped},         {"copy_errors", totals.copy_errors},
+          {"unreachable", totals.unreachable}, {"errors", totals.errors}};
 }
 
 }  // namespace framewire::app
