@@ -2,6 +2,7 @@
 #include <atomic>
 #include <base/clock.hpp>
 #include <batch/caught.hpp>
+#include <batch/input_error.hpp>
 #include <charconv>
 #include <dataset/budget.hpp>
 #include <dataset/object_names.hpp>
@@ -241,7 +242,8 @@ batch::WriteResult PackBatch::PackState::keep(const batch::Output& output,
   if (!members) {
     const std::lock_guard lock(mutex_);
     if (PackSample* sample = find(output.name)) sample->lost = is_store_fault(members.error());
-    return tl::unexpected<batch::WriteError>({std::move(members.error()), false});
+    // A row has no place for what its error is about, which is no picture here.
+    return tl::unexpected<batch::WriteError>({batch::about_file(members.error(), label), false});
   }
   members->insert(members->begin(),
                   PackMember{member, {bytes.begin(), bytes.end()}, output.permissions, 0});

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <batch/input_file.hpp>
+#include <cerrno>
 #include <dataset/sample_key.hpp>
 #include <dataset/sidecars.hpp>
 #include <utility>
@@ -51,7 +52,9 @@ std::string with_extension(std::string_view picture, std::string_view extension)
 }
 
 Result<std::optional<Sidecar>> read_sidecar(const std::string& path) {
-  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::nullopt;
+  // A link that leads nowhere is there, and cannot be read.
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0 && errno == ENOENT) return std::nullopt;
   const auto file = batch::InputFile::open(path);
   if (!file) return fail(file.error());
   auto bytes = file->read(kMaxSidecarBytes);

@@ -282,6 +282,22 @@ TEST_F(PackRun, WhereAllFailTheRowsHaveAShardWithoutSamples) {
   EXPECT_EQ(packed(), names_up_to(3));
 }
 
+// A manifest has no other place for what is at fault.
+TEST_F(PackRun, ASidecarThatCannotBeReadIsNamedInTheRowOfItsPicture) {
+  make_pictures(4, 3000);
+  options_.sidecars = {"txt", "cls"};
+  std::ofstream(folder_ / "in/0000.txt") << "text";
+  fs::create_symlink(folder_ / "nowhere", folder_ / "in/0001.txt");
+  fs::create_directory(folder_ / "in/0002.cls");
+  EXPECT_EQ(run().failed, 3u) << "the link has a row of its own, too, as one met in the folder";
+  EXPECT_EQ(packed(), (std::vector<std::string>{"0000.jpg", "0000.txt", "0003.jpg"}));
+  std::ifstream manifest(folder_ / "out/0000.tar.jsonl");
+  const std::string text{std::istreambuf_iterator<char>(manifest), {}};
+  const std::string in = (folder_ / "in").string();
+  EXPECT_THAT(text, ::testing::HasSubstr("\"message\":\"" + in + "/0001.txt: "));
+  EXPECT_THAT(text, ::testing::HasSubstr("\"message\":\"" + in + "/0002.cls: "));
+}
+
 TEST_F(PackRun, TheFirstFailureEndsItWhereThatIsAskedFor) {
   make_pictures(300, 4000);
   settings_.stop_on_error = true;
