@@ -29,6 +29,11 @@ def test_words_stand_for_shards(tmp_path):
     assert expand(["{2..0}.tar", "{a,b}/{0..1}.tar"]) == [
         "2.tar", "1.tar", "0.tar", "a/0.tar", "a/1.tar", "b/0.tar", "b/1.tar"]
     assert expand(["{9..11}.tar"]) == ["9.tar", "10.tar", "11.tar"]
+    assert expand(["{0..5..2}.tar", "{09..7..-2}.tar"]) == ["0.tar", "2.tar", "4.tar", "09.tar", "07.tar"]
+    assert expand(["{a-{0..1},{b}}.tar"]) == ["a-0.tar", "a-1.tar", "{b}.tar"]
+    assert expand(["{x{a,b}}.tar", "{a,{c}.tar"]) == ["{xa}.tar", "{xb}.tar", "{a,{c}.tar"]
+    with pytest.raises(ValueError):
+        expand(["{a," * 100 + "}" * 100 + ".tar"])
     assert expand(["s3://b/{0..1}.tar"]) == ["s3://b/0.tar", "s3://b/1.tar"]
     for name in ("1.tar", "0.tar", "x.txt"):
         (tmp_path / name).touch()

@@ -49,6 +49,22 @@ TEST(Braces, CountAndCombine) {
   EXPECT_THAT(names("a{"), ElementsAre("a{"));
 }
 
+// As bash 5.2 has them.
+TEST(Braces, CountByStepsAndLieInOneAnother) {
+  const auto names = [](const std::string& word) { return expand_braces(word).value(); };
+  EXPECT_THAT(names("s-{0..5..2}.tar"), ElementsAre("s-0.tar", "s-2.tar", "s-4.tar"));
+  EXPECT_THAT(names("{05..1..2}"), ElementsAre("05", "03", "01"));
+  EXPECT_THAT(names("{1..3..-2}"), ElementsAre("1", "3"));
+  EXPECT_THAT(names("{1..2..0}"), ElementsAre("1", "2"));
+  EXPECT_THAT(names("{0..4294967295..4294967295}"), ElementsAre("0", "4294967295"));
+  EXPECT_THAT(names("{1..2..x}{1..2..}{1..2..1..1}"), ElementsAre("{1..2..x}{1..2..}{1..2..1..1}"));
+  EXPECT_THAT(names("{a-{0..1},b}.tar"), ElementsAre("a-0.tar", "a-1.tar", "b.tar"));
+  EXPECT_THAT(names("{x,{a,b}{1..2},}z"), ElementsAre("xz", "a1z", "a2z", "b1z", "b2z", "z"));
+  EXPECT_THAT(names("{x{a,b}}"), ElementsAre("{xa}", "{xb}"));
+  EXPECT_THAT(names("{a,b}}{,c{"), ElementsAre("a}{,c{", "b}{,c{"));
+  EXPECT_THAT(names("{a,{b}"), ElementsAre("{a,{b}"));
+}
+
 TEST(BracesAttack, ManyNamesAreRefusedBeforeTheyAreMade) {
   for (const char* word : {"{0..4294967295}", "{0..9999}{0..9999}{0..9999}{0..9999}{0..9999}"}) {
     const auto names = expand_braces(word);
@@ -56,6 +72,18 @@ TEST(BracesAttack, ManyNamesAreRefusedBeforeTheyAreMade) {
     EXPECT_EQ(names.error().code(), StatusCode::kTooLarge);
   }
   EXPECT_FALSE(expand_braces("{0..9}", 9));
+  EXPECT_TRUE(expand_braces("{0..9}", 10));
+  EXPECT_FALSE(expand_braces("{{0..4},{0..4}}", 9));
+  const auto deep = [](std::size_t depth) {
+    std::string word;
+    for (std::size_t i = 0; i < depth; ++i) word += "{a,";
+    return expand_braces(word + std::string(depth, '}'));
+  };
+  EXPECT_EQ(deep(kMaxBraceDepth).value().size(), kMaxBraceDepth + 1);
+  ASSERT_FALSE(deep(100'000));
+  EXPECT_EQ(deep(100'000).error().code(), StatusCode::kTooLarge);
+  EXPECT_EQ(expand_braces(std::string(100'000, '{') + std::string(100'000, '}')).value().size(),
+            1u);
 }
 
 TEST(ShardIndex, IsWhatDaliAndWidsRead) {

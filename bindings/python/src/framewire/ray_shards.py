@@ -10,13 +10,14 @@ import dataclasses
 import glob
 import os
 import re
-from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
-_CHOICE = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)(?:\.\.(-?\d+))?", re.ASCII)
+_PADDED = re.compile(r"0\d")
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 #: As many as `framewire batch` takes.
 MAX_SHARDS = 10_000_000
+MAX_BRACE_DEPTH = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,23 +29,58 @@ class Group:
     """The folder of their outputs."""
 
 
-def _brace(word: str) -> Iterator[str]:
-    found = min(filter(None, (_RANGE.search(word), _CHOICE.search(word))),
-                key=lambda match: match.start(), default=None)
-    if found is None:
-        yield word
+def _brace(word: str, depth: int = 0) -> Iterator[str]:
+    """As the program has it, and bash: ranges, with steps, and choices, which may have braces."""
+    if depth > MAX_BRACE_DEPTH:
+        raise ValueError(f"braces are more than {MAX_BRACE_DEPTH} deep")
+    pairs = _pairs(word)
+    for begin, end in sorted(pairs.items()):
+        inside = word[begin + 1:end]
+        found = _RANGE.fullmatch(inside)
+        commas = _commas(begin + 1, end, word, pairs)
+        if commas:
+            edges = [begin, *commas, end]
+            parts: Iterable[str] = (part for first, last in zip(edges, edges[1:])
+                                    for part in _brace(word[first + 1:last], depth + 1))
+        elif found is not None:
+            parts = _range(*found.groups())
+        else:
+            continue
+        rest = word[end + 1:]
+        for part in parts:
+            for more in _brace(rest, depth):
+                yield word[:begin] + part + more
         return
-    if found.re is _RANGE:
-        first, last = found.groups()
-        step = 1 if int(first) <= int(last) else -1
-        width = max(len(first), len(last)) if "0" in (first[0], last[0]) else 1
-        parts: Iterable[str] = (f"{number:0{width}}"
-                                for number in range(int(first), int(last) + step, step))
-    else:
-        parts = found.group(1).split(",")
-    for part in parts:
-        for rest in _brace(word[found.end():]):
-            yield word[:found.start()] + part + rest
+    yield word
+
+
+def _pairs(word: str) -> Dict[int, int]:
+    """Where the braces end that begin in a word."""
+    pairs: Dict[int, int] = {}
+    begun: List[int] = []
+    for at, letter in enumerate(word):
+        if letter == "{":
+            begun.append(at)
+        elif letter == "}" and begun:
+            pairs[begun.pop()] = at
+    return pairs
+
+
+def _commas(begin: int, end: int, word: str, pairs: Dict[int, int]) -> List[int]:
+    """Those that are in no braces of their own."""
+    commas: List[int] = []
+    while begin < end:
+        if word[begin] == ",":
+            commas.append(begin)
+        begin = pairs.get(begin, begin) + 1
+    return commas
+
+
+def _range(first: str, last: str, step: Optional[str]) -> Iterator[str]:
+    width = max(len(first), len(last)) if _PADDED.match(first) or _PADDED.match(last) else 1
+    by = max(1, abs(int(step))) if step else 1
+    ends = (int(first), int(last) + 1, by) if int(first) <= int(last) else (int(first), int(last) - 1, -by)
+    return (f"{number:0{width}}" for number in range(*ends))
 
 
 def _names(word: str) -> Iterator[str]:
