@@ -1,6 +1,7 @@
 // Sources of named files: lists, and the command line's own arguments.
 #include <fmt/format.h>
 #include <batch/input_file.hpp>
+#include <batch/list_source.hpp>
 #include <batch/names.hpp>
 #include <batch/posix_file.hpp>
 #include <cstdio>
@@ -165,6 +166,18 @@ class FilesSource final : public FileSource {
 };
 
 }  // namespace
+
+Result<std::string> name_in_list(const std::string& entry) {
+  constexpr std::string_view kMark = "/./";
+  const std::size_t mark = entry.rfind(kMark);
+  const std::string written = mark == std::string::npos ? entry : entry.substr(mark + kMark.size());
+  std::string name = fs::path(written).lexically_normal().relative_path().string();
+  if (name != ".." && !name.starts_with("../")) return name;
+  return fail(Status(StatusCode::kInvalidInput,
+                     "leads out of the current folder; accepted in a list: names below it, and "
+                     "absolute names")
+                  .about(entry));
+}
 
 Result<std::unique_ptr<Source>> open_list(const std::string& list, char separator) {
   File file(list == "-" ? stdin : std::fopen(list.c_str(), "re"));

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 #include <batch/names.hpp>
-#include <filesystem>
 #include <string_view>
 
 namespace framewire::batch {
@@ -44,18 +43,6 @@ Result<void> check_name(const std::string& name) {
   return fail(Status(StatusCode::kInvalidInput,
                      fmt::format("{}; accepted: a relative path, such as folder/photo.jpg", fault))
                   .about(name));
-}
-
-Result<std::string> name_in_list(const std::string& entry) {
-  constexpr std::string_view kMark = "/./";
-  const std::size_t mark = entry.rfind(kMark);
-  const std::string written = mark == std::string::npos ? entry : entry.substr(mark + kMark.size());
-  std::string name = std::filesystem::path(written).lexically_normal().relative_path().string();
-  if (name != ".." && !name.starts_with("../")) return name;
-  return fail(Status(StatusCode::kInvalidInput,
-                     "leads out of the current folder; accepted in a list: names below it, and "
-                     "absolute names")
-                  .about(entry));
 }
 
 bool in_shard(const Shard& shard, const std::string& name) noexcept {

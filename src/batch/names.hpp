@@ -34,11 +34,6 @@ class NameSet {
 /// @return invalid_input, about the name
 [[nodiscard]] Result<void> check_name(const std::string& name);
 
-/// The name below the output folder of a list's entry: as it is written, without a leading slash;
-/// where it has "/./", what follows the last one, as rsync --relative has it.
-/// @return invalid_input, about the entry, for one that leads out of the current folder
-[[nodiscard]] Result<std::string> name_in_list(const std::string& entry);
-
 /// A folder's path without slashes at its end, to be shown with names behind it.
 [[nodiscard]] std::string without_last_slashes(std::string path);
 

@@ -1,4 +1,4 @@
-#include <batch/names.hpp>
+#include <batch/list_source.hpp>
 #include <dataset/shard_names.hpp>
 #include <framewire/batch/files.hpp>
 #include <set>
