@@ -305,6 +305,11 @@ batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
   batch::Row& row = *sample.row;
   row.name = sample.member;
   if (row.outcome == batch::Outcome::kSkipped) return {};
+  // All that come would fail likewise: the shard in work is left to a batch that resumes, which
+  // then makes the very shards that this one would have made.
+  if (row.error && !sample.lost && is_engine_gone(*row.error)) {
+    return tl::unexpected<batch::WriteError>({*row.error, true});
+  }
   if (row.error && (sample.lost || is_engine_fault(*row.error))) {
     ++totals_.put_off;
     return {};

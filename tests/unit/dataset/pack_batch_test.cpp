@@ -164,7 +164,7 @@ TEST_F(PackRun, OnePictureThatTakesLongHoldsUpOthersWithinTheBound) {
   EXPECT_EQ(packed(), names_up_to(200));
 }
 
-// A server that is killed, memory that runs out: no picture is at fault, and none may be lost.
+// Memory that runs out: the picture is not at fault, and may not be lost.
 TEST_F(PackRun, WhatIsNoFaultOfAPictureLeavesItToABatchThatResumes) {
   make_pictures(60, 3000);
   hooks_.resize = [](std::span<const std::uint8_t> jpeg,
@@ -173,24 +173,57 @@ TEST_F(PackRun, WhatIsNoFaultOfAPictureLeavesItToABatchThatResumes) {
     if (number == 7) throw std::bad_alloc();
     if (number == 8) return fail(StatusCode::kInvalidInput, "is bad");
     if (number == 9) return fail(StatusCode::kDeadline, "takes too long");
-    if (number >= 55) return fail(StatusCode::kPeerLost, "the server is gone");
-    if (number >= 52) return fail(StatusCode::kCancelled, "the server ends");
-    if (number == 51) return fail(StatusCode::kDeviceLost, "the GPU has failed");
+    if (number >= 58) return fail(StatusCode::kBusy, "the server is draining");
     return the_same(jpeg, options);
   };
-  EXPECT_EQ(run().failed, 12u);
-  EXPECT_EQ(totals_.put_off, 10u);
-  EXPECT_EQ(packed().size(), 48u);
+  EXPECT_EQ(run().failed, 5u);
+  EXPECT_EQ(totals_.put_off, 3u);
+  EXPECT_EQ(packed().size(), 55u);
   EXPECT_EQ(failures(), (std::vector<std::string>{"0008.jpg", "0009.jpg"}));
   hooks_.resize = the_same;
   options_.resume = true;
-  EXPECT_EQ(run().ok, 10u);
+  EXPECT_EQ(run().ok, 3u);
   EXPECT_EQ(totals_.put_off, 0u);
   auto names = packed();
   std::ranges::sort(names);
   auto expected = names_up_to(60, 8);
   std::erase(expected, "0009.jpg");
   EXPECT_EQ(names, expected);
+}
+
+// A server that is killed: resumed, it is as if it had not been.
+TEST_F(PackRun, WhereNobodyMakesPicturesAnyMoreItEndsAndResumes) {
+  make_pictures(200, 3000);
+  for (const StatusCode code :
+       {StatusCode::kPeerLost, StatusCode::kCancelled, StatusCode::kDeviceLost}) {
+    fs::remove_all(folder_ / "out");
+    options_.resume = false;
+    std::atomic<bool> gone{false};
+    hooks_.resize = [&](std::span<const std::uint8_t> jpeg,
+                        const ResizeOptions& options) -> Result<Resized> {
+      if (number_of(jpeg) == 100) gone = true;
+      if (gone) return fail(code, "the server is gone");
+      return the_same(jpeg, options);
+    };
+    const batch::Summary summary = run();
+    ASSERT_TRUE(summary.stopped_by);
+    EXPECT_EQ(summary.stopped_by->code(), code);
+    EXPECT_LE(packed().size(), 100u);
+    EXPECT_GE(packed().size(), 60u);
+    EXPECT_THAT(failures(), ::testing::IsEmpty());
+    const std::size_t before = files_out().size();
+    hooks_.resize = the_same;
+    options_.resume = true;
+    EXPECT_FALSE(run().stopped_by);
+    EXPECT_EQ(packed(), names_up_to(200));
+    EXPECT_EQ(totals_.shards, files_out().size() / 2 - before / 2);
+    const auto shard = [&](int number) {
+      return fs::file_size(folder_ / "out" / options_.pattern.name(number));
+    };
+    for (int i = 1; i + 1 < static_cast<int>(files_out().size()) / 2; ++i) {
+      EXPECT_EQ(shard(i), shard(0)) << "none is cut short";
+    }
+  }
 }
 
 TEST_F(PackRun, AShardInTheWayEndsTheBatchAndStaysWhatItIs) {
