@@ -4,13 +4,13 @@
 namespace framewire::dataset {
 
 bool is_engine_fault(const Status& error) noexcept {
-  return error.code() == StatusCode::kBusy || is_engine_gone(error);
+  return error.code() == StatusCode::kBusy || error.code() == StatusCode::kDeviceLost ||
+         is_engine_gone(error);
 }
 
 bool is_engine_gone(const Status& error) noexcept {
   switch (error.code()) {
     case StatusCode::kCancelled:
-    case StatusCode::kDeviceLost:
     case StatusCode::kPeerLost:
       return true;
     default:

@@ -167,7 +167,10 @@ batch::Input ShardWork::add_damage(const Status& error) {
   member.content = member.end = member.begin;
   member.header.size = 0;
   std::string key(key_of(member));
-  if (key.empty()) {
+  if (reader_.is_behind_end()) {
+    const std::lock_guard lock(mutex_);
+    if (!samples_.empty()) samples_.back().closed = true;  // it has all its members
+  } else if (key.empty()) {
     const std::lock_guard lock(mutex_);
     const bool open = !samples_.empty() && !samples_.back().closed;
     const bool lacks_picture = open && next_number_ > 0 &&

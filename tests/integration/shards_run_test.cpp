@@ -253,6 +253,18 @@ TEST_F(ShardsRun, ALongRunOfFoldersBehindASampleIsWrittenAsItComes) {
   EXPECT_EQ(totals_.damaged, 0u);
 }
 
+TEST_F(ShardsRun, WhatFollowsTheEndConcernsNoSample) {
+  Archive archive;
+  archive.file("0.jpg", picture(1, 10)).file("1.png", "another picture").file("1.txt", "text");
+  archive.end();
+  archive.bytes.push_back('x');
+  test::write_file(folder_ / "a.tar", archive.bytes);
+  EXPECT_EQ(run({"a.tar"}).failed, 1u);
+  EXPECT_EQ(output("a.tar").members.size(), 3u);
+  EXPECT_EQ(totals_.samples, 2u);
+  EXPECT_EQ(totals_.damaged, 1u);
+}
+
 TEST_F(ShardsRun, ALongRunOfOtherMembersIsWrittenAsItComes) {
   Archive archive;
   for (int i = 0; i < 5000; ++i) archive.file(std::to_string(i) + ".txt", "text");

@@ -97,6 +97,10 @@ def test_lists_keep_the_names_that_they_have():
         Group(("/d/in/a/0.tar",), "/out/in/a"), Group(("/d/in/a/1.tar",), "/out/a")]
     with pytest.raises(ValueError):
         name_in_list("../0.tar")
+    for size in (1, 9):
+        with pytest.raises(ValueError, match="named twice"):
+            group_shards(["/d/a/0.tar", "/d/b/0.tar"], "/out", size,
+                         [name_in_list("d/a/./0.tar"), name_in_list("d/b/./0.tar")])
 
 
 def test_a_group_is_named_by_its_folder():

@@ -102,6 +102,7 @@ Result<bool> Reader::at_end() {
   const auto second = block_at(position_ + kBlockBytes);
   if (!second) return fail(second.error());
   if (is_zero(*second)) {
+    is_behind_end_ = true;
     if (auto good = check_end(); !good) return fail(good.error());
     return true;
   }

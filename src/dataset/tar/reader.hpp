@@ -39,9 +39,9 @@ class Reader {
   static constexpr std::uint64_t kMaxNamesBytes = kMaxExtendedBytes / 2;
   /// Bound on the names that global pax headers give to all members: each member has a copy.
   static constexpr std::uint64_t kMaxGlobalNamesBytes = 4096;
-  /// Bound on the zeros that end an archive: the two blocks, and a record of 1 MiB, the largest in
-  /// use (tar --blocking-factor 2048).
-  static constexpr std::uint64_t kMaxEndBytes = (1u << 20) + 2 * kBlockBytes;
+  /// Bound on the zeros that end an archive: records of tar are 10 KiB, and up to 10 MiB for tapes
+  /// (--blocking-factor 20480).
+  static constexpr std::uint64_t kMaxEndBytes = 16u << 20;
 
   /// @param bytes  lives as long as this
   /// @param total  how many bytes there are
@@ -66,6 +66,8 @@ class Reader {
   /// After an error: what is known of the member where it was met. begin is always right, the name
   /// is empty where it is not known.
   [[nodiscard]] const Member& damaged() const noexcept { return current_; }
+  /// Whether it lies behind the blocks that end the archive: all members have been read.
+  [[nodiscard]] bool is_behind_end() const noexcept { return is_behind_end_; }
 
   /// The first bytes of a member's content, at most 512.
   [[nodiscard]] Result<std::span<const std::uint8_t>> peek(const Member& member);
@@ -96,6 +98,7 @@ class Reader {
   const std::uint64_t total_;
   std::uint64_t position_ = 0;  ///< of the next block to be read as a header
   Member current_;
+  bool is_behind_end_ = false;
   std::shared_ptr<const PaxAttributes> global_;  ///< of all global pax headers so far
   std::vector<std::uint8_t> piece_;
   std::uint64_t piece_offset_ = 0;

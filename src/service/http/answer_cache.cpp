@@ -55,6 +55,7 @@ std::string to_bytes(const SourceRecord& record) {
                                   &record.cache_control, &record.expires, &record.vary}) {
     fields.put(Text(*text));
   }
+  fields.put(static_cast<std::uint64_t>(record.redirected ? 1 : 0));
   fields.put(static_cast<std::uint64_t>(record.fresh_until_s));
   fields.put(static_cast<std::uint64_t>(record.made_s));
   return std::move(fields).take();
@@ -67,6 +68,7 @@ std::optional<SourceRecord> read_source_record(std::span<const std::uint8_t> byt
                             &record.cache_control, &record.expires, &record.vary}) {
     *text = fields.text();
   }
+  record.redirected = fields.number() != 0;
   record.fresh_until_s = static_cast<std::int64_t>(fields.number());
   record.made_s = static_cast<std::int64_t>(fields.number());
   if (!fields.ended()) return std::nullopt;
@@ -170,6 +172,7 @@ std::optional<SourceRecord> AnswerCache::record_of(const source::Original& origi
   const std::int64_t now_s = ::time(nullptr);
   SourceRecord record = before != nullptr ? *before : SourceRecord{};
   record.final_url = original.url;
+  record.redirected = original.redirects > 0;
   record.made_s = now_s - age_seconds(original.age);
   for (const auto& [to, from] :
        {std::pair(&record.etag, &original.etag),

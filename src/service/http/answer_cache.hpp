@@ -26,6 +26,7 @@ struct SourceRecord {
   std::string cache_control;
   std::string expires;
   std::string vary;
+  bool redirected = false;         ///< whether there were any
   std::int64_t fresh_until_s = 0;  ///< since 1970
   std::int64_t made_s = 0;  ///< since 1970: when the origin gave its word, less the word's own Age
 };

@@ -212,16 +212,27 @@ void Http2Stream::begin_dropping() noexcept {
   paced_bytes_ = connection_.body_bytes();
   dropping_ends_ = now + kDroppingTime;
   if (connection_.is_draining()) hurry();
-  if (nghttp2_submit_window_update(connection_.session(), NGHTTP2_FLAG_NONE, id_,
-                                   kMaxDroppedBytes) == NGHTTP2_ERR_NOMEM) {
-    connection_.close();
-  }
+  open_for_dropping();
+}
+
+// By steps: a client that has read its answer meanwhile sends no more than one.
+void Http2Stream::open_for_dropping() noexcept {
+  if (dropping_window_ >= kMinGrantBytes / 2) return;
+  const int result = nghttp2_submit_window_update(connection_.session(), NGHTTP2_FLAG_NONE, id_,
+                                                  static_cast<std::int32_t>(kMinGrantBytes));
+  if (result == NGHTTP2_ERR_NOMEM) connection_.close();
+  dropping_window_ += kMinGrantBytes;
 }
 
 void Http2Stream::drop(std::size_t bytes) noexcept {
   connection_.add_body_bytes(bytes);
   dropped_bytes_ += bytes;
-  if (dropped_bytes_ >= kMaxDroppedBytes) end_dropping();
+  dropping_window_ -= std::min<std::uint64_t>(dropping_window_, bytes);
+  if (dropped_bytes_ >= kMaxDroppedBytes) {
+    end_dropping();
+  } else {
+    open_for_dropping();
+  }
 }
 
 void Http2Stream::end_dropping() noexcept {
@@ -231,7 +242,8 @@ void Http2Stream::end_dropping() noexcept {
 }
 
 void Http2Stream::hurry() noexcept {
-  if (is_dropping()) dropping_ends_ = std::min(dropping_ends_, Clock::now() + kLinger);
+  if (!is_dropping() || dropping_ends_ == Clock::time_point::max()) return;
+  dropping_ends_ = std::min(dropping_ends_, Clock::now() + kLinger);
 }
 
 void Http2Stream::reset(std::uint32_t error_code) noexcept {
@@ -288,7 +300,7 @@ Http2Stream::Clock::time_point Http2Stream::deadline() const noexcept {
 }
 
 void Http2Stream::give_up() noexcept {
-  if (!request_) return;
+  if (!request_ || sent_whole_) return;  // the write that ends tells of its answer
   try {
     request_->give_up(Code::kClientGone, was_unread_ ? "the answer was not read" : "");
   } catch (...) {  // a line of the log less

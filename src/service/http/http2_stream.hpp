@@ -88,6 +88,7 @@ class Http2Stream final : private Carrier {
   void continue_client();
   void begin_dropping() noexcept;
   void drop(std::size_t bytes) noexcept;
+  void open_for_dropping() noexcept;
   void end_dropping() noexcept;
   [[nodiscard]] bool is_dropping() const noexcept { return sent_whole_ && !body_ended_; }
   [[nodiscard]] bool is_unread(Clock::time_point now) noexcept;
@@ -106,6 +107,7 @@ class Http2Stream final : private Carrier {
   bool sent_whole_ = false;
   bool was_unread_ = false;            ///< for so long that it was given up
   std::uint64_t dropped_bytes_ = 0;    ///< of a body that came after its answer
+  std::uint64_t dropping_window_ = 0;  ///< that was granted for it, and has not come
   std::uint64_t paced_bytes_ = 0;      ///< of all bodies, that pace_ knows of while it is dropped
   Clock::time_point dropping_ends_{};  ///< at the latest
   std::span<const std::uint8_t> unsent_;

@@ -26,7 +26,7 @@ bool client_has(const ImageComputation& wanted) {
     return known.etag == record.etag && known.url_hash == hash_of_url(record.final_url);
   }
   // A date does not say where a redirect led by then.
-  return wanted.original.redirects == 0 && !wanted.if_modified_since.empty() &&
+  return !record.redirected && !wanted.if_modified_since.empty() &&
          wanted.if_modified_since == record.last_modified;
 }
 

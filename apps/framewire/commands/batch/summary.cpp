@@ -20,8 +20,12 @@ std::string summary_text(const batch::Summary& summary) {
 }
 
 int exit_code(const batch::Summary& summary) {
+  // A server that was interrupted at the same terminal stops a batch, too.
+  const bool by_server =
+      summary.stopped_by && (summary.stopped_by->code() == StatusCode::kPeerLost ||
+                             summary.stopped_by->code() == StatusCode::kCancelled);
+  if (summary.interrupted && (!summary.stopped_by || by_server)) return kInterrupted;
   if (summary.stopped_by) return kEnvironment;
-  if (summary.interrupted) return kInterrupted;
   return summary.failed > 0 ? kSomeFailed : kAllDone;
 }
 

@@ -205,7 +205,7 @@ std::optional<std::string_view> unlistable(const std::string& path) {
   const bool web = store::is_web_url(path);
   const bool wildcard =
       store::without_query(path).find_first_of(web ? "*" : "*?") != std::string_view::npos;
-  const auto names = dataset::expand_braces(path);
+  const auto names = dataset::expand_braces(path, 1);
   if (wildcard || !names || *names != std::vector<std::string>{path}) {
     return "has a brace or a wildcard, which a list would take for many names";
   }

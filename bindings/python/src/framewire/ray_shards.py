@@ -208,6 +208,11 @@ def group_shards(shards: Sequence[str], out: str, size: int, names: Sequence[str
         return []
     base = len(os.path.commonprefix(folders))
     if names:
+        known: Set[str] = set()
+        for shard, name in zip(shards, names):
+            if name in known:
+                raise ValueError(f"{shard}: is named twice: another shard's output is {name}, too")
+            known.add(name)
         folders, base = [name.split("/")[:-1] for name in names], 0
     groups: List[Group] = []
     waiting: Dict[str, List[str]] = {}
