@@ -148,8 +148,9 @@ class Packing(support.Case):
         names = [name for name, _ in self.packed()]
         self.assertEqual(len(names), 27)
         self.assertEqual(len(set(names)), 27)
-        self.assertEqual(self.pack("--resume")["pack"], {"shards": 0, "samples": 0, "sidecars": 0,
-                                                         "unchanged": 27})
+        self.assertEqual(self.pack("--resume")["pack"],
+                         {"shards": 0, "samples": 0, "sidecars": 0, "unchanged": 27,
+                          "failed_before": 0, "put_off": 0})
         self.run_program("batch", "photos", PATTERN, "--size", "32x", "--pack", "64K", "--resume", code=2)
         for more in ("--key-dots", "underscore"), ("--sidecars", "txt"):
             _, said = self.run_program("batch", "photos", PATTERN, *SIZE, "--pack", "64K", "--resume",

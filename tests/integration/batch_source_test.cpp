@@ -141,9 +141,9 @@ std::vector<Input> drain_list(std::string_view text, char separator = '\n') {
 }
 
 TEST(ListSource, KeepsNamesBelowTheOutput) {
-  const auto found = drain_list("a.jpg\n\nsub/./b.jpg\n/abs/c.jpg\nlast.jpg");
+  const auto found = drain_list("a.jpg\n\nsub//b.jpg\n/abs/c.jpg\ndeep/./in/d.jpg\nlast.jpg");
   EXPECT_EQ(names(found),
-            (std::vector<std::string>{"a.jpg", "sub/b.jpg", "abs/c.jpg", "last.jpg"}));
+            (std::vector<std::string>{"a.jpg", "sub/b.jpg", "abs/c.jpg", "in/d.jpg", "last.jpg"}));
   EXPECT_EQ(found[2].label, "/abs/c.jpg");
   for (const Input& input : found) EXPECT_FALSE(input.error) << input.name;
 }
