@@ -54,9 +54,9 @@ void check_head(std::string_view text) {
     require(field.value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos);
   }
   const EtagRecipe recipe{"r"};
-  const std::string source = source_etag_of(recipe, head->get("if-none-match"));
-  require(source.empty() ||
-          none_match_lists(head->get("if-none-match"), make_etag(recipe, source)));
+  const KnownOriginal known = known_original(recipe, head->get("if-none-match"));
+  require(known.etag.empty() || none_match_lists(head->get("if-none-match"),
+                                                 make_etag(recipe, known.etag, known.url_hash)));
   framewire::ResizeOptions options;
   if (const auto query = parse_query(split_target(head->target).query)) {
     (void)set_options(options, *query);
