@@ -76,7 +76,7 @@ std::optional<BraceRange> read_range(std::string_view inside) {
   return range;
 }
 
-/// Reads a word in linear time. Counts stop at `room` + 1.
+/// Reads a word. Counts stop at `room` + 1.
 class BraceReader {
  public:
   BraceReader(std::string_view word, std::uint64_t room)

@@ -127,6 +127,29 @@ TEST_F(CliDevices, BatchesForTrainingAreThoseOfTheCpu) {
   EXPECT_EQ(read_text(folder_ / "host.jsonl"), read_text(folder_ / "device.jsonl"));
 }
 
+// What fails is told once, however many rounds are made.
+TEST_F(CliDevices, BatchesUnderWayAreCountedWhole) {
+  write_file(folder_ / "in/broken.jpg", Bytes{1, 2, 3});
+  const auto report = [&](const std::string& under_way) {
+    const Ran ran =
+        run_program({"tensor", folder_ / "in", "--size", "24x16", "--batch", "3", "--device", "0",
+                     "--bench", "--seconds", "0.01", "--under-way", under_way, "--json"});
+    EXPECT_EQ(ran.exit_code, 1) << ran.err;
+    return json::parse(ran.out);
+  };
+  const json one = report("1");
+  for (const std::string under_way : {"2", "3", "16"}) {
+    const json many = report(under_way);
+    EXPECT_EQ(many["under_way"], std::stoi(under_way));
+    EXPECT_EQ(many["failures"], 1);
+    EXPECT_EQ(one["failures"], 1);
+    const auto images = many["images"].get<std::uint64_t>();
+    const auto rounds = many["bytes_in"].get<std::uint64_t>() * one["images"].get<std::uint64_t>();
+    EXPECT_GT(images, 0u);
+    EXPECT_EQ(rounds, one["bytes_in"].get<std::uint64_t>() * images) << "whole rounds";
+  }
+}
+
 TEST_F(CliDevices, ANumberThatNoDeviceHasIsAnErrorOfTheCommandLine) {
   const std::string in = folder_ / "in";
   const std::string jpeg = folder_ / "in/0.jpg";

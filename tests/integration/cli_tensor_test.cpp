@@ -124,6 +124,10 @@ TEST_F(CliTensor, UsageErrorsSayWhatIsAccepted) {
   refused({"--seed", "-1"}, "--seed");
   refused({"--batch", "0"}, "1 to 65536");
   refused({"--bench", "--out", folder_ / "b.npy"}, "either");
+  refused({"--bench", "--under-way", "2"},
+          "--under-way: batches at once; accepted with --bench and");
+  refused({"--device", "0", "--under-way", "2"}, "accepted with --bench and --device");
+  refused({"--device", "0", "--bench", "--under-way", "17"}, "accepted: 1 to 16");
   refused({"--size", "99999x1"}, "--size: found 99999×1; accepted: sides up to 16384;");
   const Ran device = run_program({"tensor", folder_ / "in", "--device", "1023"});
   EXPECT_EQ(device.exit_code, 3) << "as with resize and batch";

@@ -30,9 +30,9 @@ namespace framewire::batch {
 /// begin with a byte order mark; a line that holds NUL is reported.
 ///
 /// A relative name is kept below the output folder, an absolute one without its leading slash, and
-/// of one with "/./" what follows the last of these, as rsync --relative has it; names that lead
-/// out of the current folder and names met before are reported. Memory: about 50 bytes a name, to
-/// recognise repetitions.
+/// of one with "/./" what follows the last of these, as of one alone with rsync --relative; names
+/// that lead out of the current folder and names met before are reported. Memory: about 50 bytes a
+/// name, to recognise repetitions.
 /// @param list       path of the list, or "-" for standard input
 /// @param separator  '\n' or '\0'
 /// @return io_error where the list cannot be read

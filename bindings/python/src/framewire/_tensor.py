@@ -236,8 +236,8 @@ class TensorDecoder:
     def close(self) -> None:
         """Waits for batches under way, then ends the threads and frees what the decoder holds.
 
-        Batches stay as they are; those that map() has under way are lost. decode() raises EngineClosed from now on; closing again does
-        nothing.
+        Batches stay as they are; those that map() has under way are lost. decode() raises
+        EngineClosed from now on; closing again does nothing.
         """
         self._closed = True
         self._native.close()
