@@ -179,8 +179,6 @@ void Http2Connection::begin_session() {
   }
   const nghttp2_settings_entry settings[] = {
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kMaxStreams},
-      // What has not been admitted may send nothing of its body.
-      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
        static_cast<std::uint32_t>(io_.settings().max_header_bytes)},
       {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},

@@ -104,8 +104,8 @@ void Http2Stream::continue_client() {
                                nullptr));
 }
 
-// The window is what memory has been taken for. Of a body without a length one byte more: that one
-// tells that there is more.
+// Beyond the initial window it is what memory has been taken for, and of a body without a length
+// one byte more: that one tells that there is more.
 void Http2Stream::grant_window() {
   const RequestBody& body = request_->body();
   const std::uint64_t wanted = body.room.size() + (request_->exchange().head.chunked ? 1 : 0);

@@ -1,6 +1,7 @@
 // One stream of HTTP/2: a request and its answer.
 #pragma once
 
+#include <nghttp2/nghttp2.h>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -101,7 +102,9 @@ class Http2Stream final : private Carrier {
   std::optional<Http2Head> head_;  ///< until it has come whole
   std::optional<HttpRequest> request_;
   std::size_t head_bytes_ = 0;
-  std::uint64_t granted_bytes_ = 0;  ///< how much of the body the client may send
+  /// How much of the body the client may send. It begins with what clients send that have not
+  /// read our SETTINGS yet.
+  std::uint64_t granted_bytes_ = NGHTTP2_INITIAL_WINDOW_SIZE;
   bool body_ended_ = false;
   bool submitted_ = false;  ///< nghttp2 has the answer
   bool sent_whole_ = false;

@@ -131,8 +131,9 @@ std::int32_t Http2Client::begin(const Fields& fields, bool ends) {
   return stream;
 }
 
-bool Http2Client::send_body(std::int32_t stream, std::string_view body, bool ends) {
-  std::uint64_t sent = 0;
+bool Http2Client::send_body(std::int32_t stream, std::string_view body, bool ends,
+                            std::uint64_t sent) {
+  body.remove_prefix(sent);
   while (true) {
     while (!done_[stream] && answers_[stream].granted <= sent && !body.empty()) {
       if (!receive()) return false;

@@ -33,9 +33,9 @@ struct Http2Answer {
   int status = 0;
   std::multimap<std::string, std::string> fields;
   std::string body;
-  std::optional<std::uint32_t> reset;  ///< the error of RST_STREAM
-  std::size_t longest_frame = 0;       ///< of the body
-  std::uint64_t granted = 0;           ///< of the request's window
+  std::optional<std::uint32_t> reset;                   ///< the error of RST_STREAM
+  std::size_t longest_frame = 0;                        ///< of the body
+  std::uint64_t granted = NGHTTP2_INITIAL_WINDOW_SIZE;  ///< of the request's window
 
   [[nodiscard]] std::string field(const std::string& name) const {
     const auto found = fields.find(name);
@@ -72,7 +72,9 @@ class Http2Client {
   /// HEADERS of a new stream. @return its number
   std::int32_t begin(const Fields& fields, bool ends = true);
   /// DATA, as the windows open. @return false where the stream has been answered or reset before
-  bool send_body(std::int32_t stream, std::string_view body, bool ends = true);
+  /// @param sent  how much of it has gone out before
+  bool send_body(std::int32_t stream, std::string_view body, bool ends = true,
+                 std::uint64_t sent = 0);
   /// A request and its answer.
   [[nodiscard]] Http2Answer ask(const Fields& fields, std::string_view body = {});
   /// Reads until the stream has ended. A status of 0: neither that nor a reset came.

@@ -158,13 +158,46 @@ TEST(HttpHttp2, BodiesWithoutALengthAndWithPadding) {
   ASSERT_GT(padding, 600u);
   const Http2Answer answer = client.answer(stream);
   EXPECT_EQ(size_of(answer.body), "20x15");
-  EXPECT_EQ(answer.granted, small.size() + padding);
+  ASSERT_LT(small.size(), NGHTTP2_INITIAL_WINDOW_SIZE);
+  EXPECT_EQ(answer.granted, NGHTTP2_INITIAL_WINDOW_SIZE + padding);
   // Trailers end a body, too.
   const std::int32_t last = client.begin(post_fields("/v1/resize?size=10x", small.size()), false);
   ASSERT_TRUE(client.send_body(last, small, false));
   ASSERT_TRUE(client.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS,
                                 last, client.block({{"checksum", "1"}}))));
   EXPECT_EQ(client.answer(last).status, 200);
+}
+
+// As clients do that have not read the server's SETTINGS yet, or whose library (httpcore) fails
+// where these make a window smaller than what has gone out.
+TEST(HttpHttp2, UploadsBeginWithTheirHead) {
+  TlsServer server;
+  const std::string jpegs[] = {text_of(make_jpeg(200, 150)), text_of(make_jpeg(1600, 1200))};
+  ASSERT_LT(jpegs[0].size(), NGHTTP2_INITIAL_WINDOW_SIZE);
+  ASSERT_GT(jpegs[1].size(), NGHTTP2_INITIAL_WINDOW_SIZE);
+  for (const std::string& jpeg : jpegs) {
+    for (const bool has_length : {true, false}) {
+      Http2Client client(server.endpoint());
+      Fields fields = post_fields("/v1/resize?size=20x", jpeg.size());
+      if (!has_length) fields = get_fields("/v1/resize?size=20x", "POST");
+      const std::int32_t stream = client.begin(fields, false);
+      std::size_t sent = 0;
+      const std::size_t first = std::min<std::size_t>(jpeg.size(), NGHTTP2_INITIAL_WINDOW_SIZE);
+      for (std::size_t bytes = 0; sent < first; sent += bytes) {
+        bytes = std::min<std::size_t>(first - sent, 16'384);
+        const bool last = sent + bytes == jpeg.size();
+        ASSERT_TRUE(client.send(frame(NGHTTP2_DATA, last ? NGHTTP2_FLAG_END_STREAM : 0, stream,
+                                      std::string_view(jpeg).substr(sent, bytes))));
+      }
+      if (sent < jpeg.size()) {
+        ASSERT_TRUE(client.send_body(stream, jpeg, true, sent));
+      } else {
+        EXPECT_EQ(client.granted(stream), NGHTTP2_INITIAL_WINDOW_SIZE);
+      }
+      const Http2Answer answer = client.answer(stream);
+      EXPECT_EQ(size_of(answer.body), "20x15");
+    }
+  }
 }
 
 TEST(HttpHttp2, ContinuesClientsThatAskBefore) {
@@ -209,7 +242,7 @@ TEST(HttpHttp2, PicturesByUrlAreNotSentTwice) {
   EXPECT_TRUE(server.server.idle());
 }
 
-TEST(HttpHttp2, WhatIsNotAdmittedHasNoWindow) {
+TEST(HttpHttp2, WhatIsNotAdmittedHasTheInitialWindowAlone) {
   ServiceSettings settings = loopback();
   settings.queue = 2;
   TlsServer server(settings);
@@ -220,7 +253,7 @@ TEST(HttpHttp2, WhatIsNotAdmittedHasNoWindow) {
   const Http2Answer refused = client.answer(client.begin(fields, false));
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(refused.field("retry-after"), "1");
-  EXPECT_EQ(refused.granted, 0u);
+  EXPECT_EQ(refused.granted, NGHTTP2_INITIAL_WINDOW_SIZE);
   EXPECT_EQ(client.ask(get_fields("/livez")).status, 200);
   for (const std::int32_t stream : held) {
     ASSERT_TRUE(client.send_body(stream, jpeg));
