@@ -2,6 +2,7 @@
 // futures, asyncio and documentation.
 #include <nanobind/nanobind.h>
 #include <extension/crops.hpp>
+#include <extension/decoded_images.hpp>
 #include <extension/engine.hpp>
 #include <extension/heads.hpp>
 #include <extension/map_iterator.hpp>
@@ -29,6 +30,7 @@ NB_MODULE(_framewire, module) {
   bind_engine(module);
   bind_map_iterator(module);
   bind_tensor(module);
+  bind_decoded_images(module);
   bind_tensor_decoder(module);
   bind_crops(module);
 }

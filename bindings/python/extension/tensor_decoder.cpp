@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <deque>
 #include <extension/buffer.hpp>
+#include <extension/decoded_images.hpp>
 #include <extension/element.hpp>
 #include <extension/errors.hpp>
 #include <extension/numbers.hpp>
@@ -75,30 +76,6 @@ void add_input(std::deque<InputBuffer>& inputs, nb::handle jpeg) {
     if (nb::hasattr(error.value(), "subject")) error.value().attr("index") = inputs.size();
     throw;
   }
-}
-
-// The message names the image already, and so does the exception's index.
-nb::object error_of(const Status& status, std::size_t index) {
-  nb::object error = exception_of(status);
-  const std::string prefix = "image " + std::to_string(index) + ": ";
-  if (const std::string& message = status.message(); message.starts_with(prefix)) {
-    Status bare(status.code(), message.substr(prefix.size()));
-    if (status.offset()) (void)std::move(bare).at(*status.offset());
-    if (!status.subject().empty()) (void)std::move(bare).about(status.subject());
-    error = exception_of(bare);
-  }
-  error.attr("index") = index;
-  return error;
-}
-
-nb::tuple fields_of(const TensorImage& image) {
-  nb::list warnings;
-  for (const Warning& warning : image.warnings) {
-    const nb::object offset = warning.offset ? nb::int_(*warning.offset) : nb::object(nb::none());
-    warnings.append(nb::make_tuple(text(to_string(warning.kind)), text(warning.message), offset));
-  }
-  return nb::make_tuple(image.width_px, image.height_px, to_tuple(image.crop), image.orientation,
-                        warnings);
 }
 
 // What the library says of a device it says of the option.
@@ -317,16 +294,10 @@ nb::tuple DecoderHandle::result_of(Batch& batch, const Result<void>& done) {
     raise(Status(done.error().code(), done.error().message()).about("out"));
   }
   if (!done) raise(done.error());
-  nb::list errors;
-  nb::list made;
-  for (std::size_t i = 0; i < batch.images.size(); ++i) {
-    const Result<TensorImage>& image = batch.images[i];
-    errors.append(image ? nb::object(nb::none()) : error_of(image.error(), i));
-    made.append(image ? nb::object(fields_of(*image)) : nb::object(nb::none()));
-  }
   const nb::object tensor =
       batch.own ? nb::cast(batch.own.release(), nb::rv_policy::take_ownership) : batch.out;
-  return nb::make_tuple(tensor, errors, made);
+  return nb::make_tuple(
+      tensor, nb::cast(new DecodedImages(std::move(batch.images)), nb::rv_policy::take_ownership));
 }
 
 nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle flips,

@@ -30,9 +30,8 @@ class DecoderHandle {
   /// @param flips   none, or a list
   /// @param out     none, or where to write
   /// @param stream  0, or a cudaStream_t of the decoder's device
-  /// @return (the tensor or `out`, a list of None and Error, a list of the arguments of
-  ///         framewire._tensor._make_image() and None). Raises what InputBuffer and OutputTensor
-  ///         do, and EngineClosed in a child and behind close()
+  /// @return (the tensor or `out`, DecodedImages). Raises what InputBuffer and OutputTensor do, and
+  ///         EngineClosed in a child and behind close()
   nanobind::tuple decode(nanobind::handle jpegs, nanobind::handle crops, nanobind::handle flips,
                          nanobind::handle out, std::uint64_t stream);
   /// As decode(), of a decoder with a device: returns when all files have been copied and all work

@@ -253,6 +253,16 @@ def test_dropped_memory_is_lent_again(jpegs):
     assert all(decoder.decode(jpegs).ok)
 
 
+def test_the_last_batch_of_an_epoch_takes_a_block_that_is_there(jpegs):
+    decoder = device_decoder()
+    held = [decoder.decode(jpegs).tensor for _ in range(4)]
+    places = {pointer(tensor) for tensor in held}
+    for count in (1, 5, 1, 1, 5):
+        del held[0]
+        held.append(decoder.decode(jpegs[:count]).tensor)
+        assert pointer(held[-1]) in places
+
+
 on_the_emulation = pytest.mark.skipif(
     not emulated_cuda.IS_THERE, reason="needs the emulation's streams; with torch's: test_device_peers.py"
 )

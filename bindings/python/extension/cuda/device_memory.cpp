@@ -20,7 +20,9 @@ namespace {
 /// Blocks that are kept, lent ones among them: one that is written, one that is waited for, one
 /// that a model reads, and one that comes back.
 constexpr std::size_t kKeptBlocks = 4;
-/// A block is lent for a batch of half of its bytes, or more.
+/// A block is lent for a batch of half of its bytes, or more; where enough are kept for one of any
+/// bytes, such as the last batch of an epoch. Another block would cost an allocation and, for the
+/// one that it replaces, a wait for the whole device.
 constexpr std::size_t kWaste = 2;
 
 bool is_legacy(CudaStream stream) { return stream == CudaStream::legacy_default(); }
@@ -182,6 +184,10 @@ class CudaMemory final : public DeviceMemory, public std::enable_shared_from_thi
                               [&](const auto& b) { return fits(b) && b->is_idle(); });
     if (found == free_.end() && are_enough()) {
       found = std::find_if(free_.begin(), free_.end(), fits);
+      if (found == free_.end()) {
+        found = std::find_if(free_.begin(), free_.end(),
+                             [bytes](const auto& b) { return b->bytes() >= bytes; });
+      }
     }
     if (found == free_.end()) return nullptr;
     auto block = std::move(*found);

@@ -78,27 +78,41 @@ class Batch(Generic[_Output]):
 
     Attributes:
         tensor: the framewire.Tensor that was made, or the `out` that was given.
-        ok: for each image whether it is there; where not, its elements are zeros.
         errors: for each image why it is not there, with its `index`, or None.
-        images: for each image a TensorImage, or None where it is not there.
     """
 
-    __slots__ = ("errors", "images", "ok", "tensor")
+    # The tensor first: it says what pickle and deepcopy() are to take instead.
+    __slots__ = ("tensor", "errors", "_made", "_ok", "_images")  # noqa: RUF023
     tensor: _Output
-    ok: List[bool]
     errors: List[Optional[Error]]
-    images: List[Optional[TensorImage]]
 
     def __init__(
         self,
         tensor: _Output,
         errors: List[Optional[Error]],
-        images: List[Optional[TensorImage]],
+        made: _framewire.DecodedImages,
     ) -> None:
         self.tensor = tensor
         self.errors = errors
-        self.images = images
-        self.ok = [error is None for error in errors]
+        self._made = made
+        self._ok: Optional[List[bool]] = None
+        self._images: Optional[List[Optional[TensorImage]]] = None
+
+    @property
+    def ok(self) -> List[bool]:
+        """For each image whether it is there; where not, its elements are zeros."""
+        if self._ok is None:
+            self._ok = [error is None for error in self.errors]
+        return self._ok
+
+    @property
+    def images(self) -> List[Optional[TensorImage]]:
+        """For each image a TensorImage, or None where it is not there."""
+        if self._images is None:
+            self._images = [
+                None if fields is None else _make_image(*fields) for fields in self._made.fields()
+            ]
+        return self._images
 
     def warnings(self, index: int) -> Tuple[Note, ...]:
         """What was wrong with an image that is there all the same; () for one that is not."""
@@ -431,12 +445,8 @@ class TensorDecoder:
         finally:
             del arguments
 
-    def _make_batch(
-        self,
-        tensor: Any,
-        errors: List[Optional[Error]],
-        images: List[Any],
-    ) -> Batch[Any]:
+    def _make_batch(self, tensor: Any, made: _framewire.DecodedImages) -> Batch[Any]:
+        errors = made.errors()
         if self._raises:
             for error in errors:
                 if error is None:
@@ -445,10 +455,8 @@ class TensorDecoder:
                     raise error
                 finally:
                     # The traceback holds this frame: neither a cycle nor the batch shall live on.
-                    del error, errors, tensor, images
-        return Batch(
-            tensor, errors, [None if image is None else _make_image(*image) for image in images]
-        )
+                    del error, errors, tensor, made
+        return Batch(tensor, errors, made)
 
 
 _ARGUMENTS = ("jpegs", "crops", "flips", "out", "stream")
