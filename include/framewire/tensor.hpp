@@ -216,7 +216,7 @@ class FRAMEWIRE_API TensorDecoder {
   /// decode().
   /// Errors: invalid_input for no JPEG, for a crop that is not inside of the picture, and for an
   /// index beyond the batch; unsupported for 12-bit, lossless and hierarchical files; too_large for
-  /// a limit; deadline; busy where memory ran out. Messages begin with the image's index.
+  /// a limit; deadline; busy where memory ran out.
   [[nodiscard]] const Result<TensorImage>& image(std::size_t index) const;
 
  private:

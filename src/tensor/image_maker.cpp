@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <jpeg/parser.hpp>
 #include <new>
 #include <tensor/image_maker.hpp>
@@ -10,13 +9,6 @@ namespace {
 constexpr std::size_t kMaxKeptFileBytes = 8u << 20;
 
 }  // namespace
-
-Result<TensorImage> fail_image(std::size_t index, const Status& status) {
-  Status named(status.code(), fmt::format("image {}: {}", index, status.message()));
-  if (status.offset()) (void)std::move(named).at(*status.offset());  // both change it in place
-  if (!status.subject().empty()) (void)std::move(named).about(status.subject());
-  return fail(std::move(named));
-}
 
 Result<jpeg::JpegFile> read_file(std::span<const std::uint8_t> bytes, const Limits& limits,
                                  base::Deadline deadline) {
@@ -36,14 +28,13 @@ TensorImage describe(jpeg::JpegFile& file, const ImageGeometry& geometry) {
   return image;
 }
 
-Result<TensorImage> ImageMaker::make(std::size_t index, const TensorItem& item, void* out,
-                                     Workspace& workspace) const try {
+Result<TensorImage> ImageMaker::make(const TensorItem& item, void* out, Workspace& workspace) const
+    try {
   auto made = make_image(item, out, workspace);
   if (workspace.file.capacity() > kMaxKeptFileBytes) workspace.file = {};
-  if (!made) return fail_image(index, made.error());
   return made;
 } catch (const std::bad_alloc&) {
-  return fail_image(index, Status(StatusCode::kBusy, "memory ran out"));
+  return fail(StatusCode::kBusy, "memory ran out");
 }
 
 Result<TensorImage> ImageMaker::make_image(const TensorItem& item, void* out,

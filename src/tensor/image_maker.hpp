@@ -10,9 +10,6 @@
 
 namespace framewire::tensor {
 
-/// The message begins with the image's index.
-[[nodiscard]] Result<TensorImage> fail_image(std::size_t index, const Status& status);
-
 /// Parses all of a file and checks that it can be decoded.
 [[nodiscard]] Result<jpeg::JpegFile> read_file(std::span<const std::uint8_t> bytes,
                                                const Limits& limits, base::Deadline deadline);
@@ -29,7 +26,7 @@ class ImageMaker {
   [[nodiscard]] const TensorWriter& writer() const noexcept { return writer_; }
 
   /// @param out  host, the image's elements; holds anything where it fails
-  [[nodiscard]] Result<TensorImage> make(std::size_t index, const TensorItem& item, void* out,
+  [[nodiscard]] Result<TensorImage> make(const TensorItem& item, void* out,
                                          Workspace& workspace) const;
 
  private:

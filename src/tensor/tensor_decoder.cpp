@@ -92,7 +92,7 @@ class TensorDecoder::Impl {
     images_.assign(items.size(), fail(StatusCode::kInternal, "the image was not reached"));
     auto done = workers_.run(items.size(), [&](std::size_t thread, std::size_t i) {
       auto* to = static_cast<std::uint8_t*>(out.data) + i * image_bytes_;
-      images_[i] = maker_->make(i, items[i], to, workspaces_[thread]);
+      images_[i] = maker_->make(items[i], to, workspaces_[thread]);
       if (!images_[i]) std::memset(to, 0, image_bytes_);
       if (out.ok != nullptr) out.ok[i] = images_[i] ? 1 : 0;
     });

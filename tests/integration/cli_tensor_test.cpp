@@ -12,6 +12,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CliTensor : public ::testing::Test {
  protected:
@@ -100,6 +101,76 @@ TEST_F(CliTensor, ArrayIsNoWiderThanAnyInput) {
               HasSubstr("'descr': '|V2', 'fortran_order': False, 'shape': (5, 4, 4, 3)"));
 }
 
+TEST_F(CliTensor, ReplacesNeitherAnInputNorTheListOfInputs) {
+  write_text(folder_ / "train.jsonl", "in/0.jpg\nin/1.jpg\n");
+  fs::create_symlink(folder_ / "in/1.jpg", folder_ / "link.npy");
+  fs::create_hard_link(folder_ / "in/2.jpg", folder_ / "hard.npy");
+  fs::copy(folder_ / "in/3.jpg", folder_ / "in/rows.jsonl");  // an input by its content alone
+  const auto before = read_tree(folder_.path());
+  const auto refused = [&](const std::vector<std::string>& inputs, const std::string& out,
+                           const char* said) {
+    SCOPED_TRACE(out);
+    std::vector<std::string> arguments = inputs;
+    arguments.insert(arguments.begin(), "tensor");
+    arguments.insert(arguments.end(), {"--size", "4x4", "--out", out});
+    const Ran ran = run_program(arguments, {}, [&] { fs::current_path(folder_.path()); });
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(said));
+    EXPECT_TRUE(read_tree(folder_.path()) == before);
+  };
+  refused({"in/0.jpg"}, "in/0.jpg", "--out: in/0.jpg is an input");
+  refused({"in"}, "in/2.jpg", "--out: in/2.jpg is an input");
+  refused({"in"}, "link.npy", "--out: link.npy is an input");
+  refused({"in"}, "hard.npy", "--out: hard.npy is an input");
+  refused({"@train.jsonl"}, "in/1.jpg", "--out: in/1.jpg is an input");
+  refused({"@train.jsonl"}, "train.jsonl", "--out: train.jsonl is the list of inputs");
+  refused({"@train.jsonl"}, "train.npy",
+          "--out: its rows would replace train.jsonl, the list of inputs");
+  refused({"in/rows.jsonl", "in/1.jpg"}, "in/rows.npy",
+          "--out: its rows would replace in/rows.jsonl, an input");
+  refused({"in"}, "train.npy",
+          "--out: its rows would replace train.jsonl, which holds no rows of an array");
+  const std::string piped = "in/4.jpg\nin/0.jpg\n";
+  const Ran ran =
+      run_program({"tensor", "--files-from", "-", "--size", "4x4", "--out", "in/0.jpg"},
+                  Bytes(piped.begin(), piped.end()), [&] { fs::current_path(folder_.path()); });
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("in/0.jpg is an input"));
+  EXPECT_TRUE(read_tree(folder_.path()) == before);
+  for (int i = 0; i < 2; ++i) {  // its own array and rows it does replace
+    const Ran again = run_program(
+        {"tensor", folder_ / "in", "--size", "4x4", "--out", folder_ / "in/b.npy", "--quiet"});
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+  }
+}
+
+TEST_F(CliTensor, NamesAFailedImageOnceAndByNoPositionInItsBatch) {
+  write_text(folder_ / "in/3.jpg", "no JPEG");
+  const Ran ran =
+      run_program({"tensor", folder_ / "in/0.jpg", folder_ / "in/3.jpg", folder_ / "in/none.jpg",
+                   "--size", "4x4", "--batch", "1", "--out", folder_ / "b.npy", "--quiet"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("3.jpg: no JPEG"));
+  EXPECT_THAT(ran.err, Not(HasSubstr("image 0")));
+  EXPECT_THAT(ran.err, HasSubstr("none.jpg: cannot"));
+  EXPECT_THAT(ran.err, Not(HasSubstr("none.jpg: " + (folder_ / "in/none.jpg"))));
+  const auto rows = read_rows(folder_ / "b.jsonl");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_THAT(rows[1]["error"]["message"].get<std::string>(), ::testing::StartsWith("no JPEG"));
+}
+
+TEST_F(CliTensor, BenchCountsNoImageThatFails) {
+  write_text(folder_ / "in/0.jpg", "no JPEG");
+  const Ran ran = run_program({"tensor", folder_ / "in/0.jpg", folder_ / "in/1.jpg", "--bench",
+                               "--seconds", "0.01", "--batch", "2", "--json"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  const json report = json::parse(ran.out);
+  EXPECT_EQ(report["failures"], 1);
+  EXPECT_EQ(report["images"].get<double>() * 3 * 224 * 224 * 4, report["bytes_out"]);
+  EXPECT_EQ(report["images"].get<std::size_t>() * read_file(folder_ / "in/1.jpg").size(),
+            report["bytes_in"]);
+}
+
 TEST_F(CliTensor, UsageErrorsSayWhatIsAccepted) {
   const auto refused = [&](std::vector<std::string> more, const char* said) {
     more.insert(more.begin(), {"tensor", folder_ / "in"});
@@ -112,7 +183,9 @@ TEST_F(CliTensor, UsageErrorsSayWhatIsAccepted) {
   refused({"--size", "224"}, "WIDTHxHEIGHT");
   refused({"--crop", "1,2,3"}, "LEFT,TOP,WIDTH,HEIGHT");
   refused({"--crop", "middle"}, "none, center, random");
-  refused({"--mean", "1,2"}, "a number, or 3");
+  refused({"--mean", "1,2"}, "a number from -3.4e38 to 3.4e38, or 3, joined by commas");
+  refused({"--mean", "nan"}, "accepted: a number from -3.4e38 to 3.4e38");
+  refused({"--std", "1e-50"}, "accepted: a number from 1.4e-45 to 3.4e38, positive or negative");
   refused({"--std", "0"}, "--std: found 0; accepted: finite numbers other than 0");
   refused({"--dtype", "uint8", "--mean", "0.5"},
           "--dtype: uint8 cannot hold normalised values; accepted with it: no --mean and no --std");

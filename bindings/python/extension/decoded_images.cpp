@@ -1,7 +1,6 @@
 #include <extension/decoded_images.hpp>
 #include <extension/errors.hpp>
 #include <extension/numbers.hpp>
-#include <string>
 #include <utility>
 
 namespace framewire::python {
@@ -9,16 +8,8 @@ namespace nb = nanobind;
 
 namespace {
 
-// The message names the image already, and so does the exception's index.
 nb::object error_of(const Status& status, std::size_t index) {
   nb::object error = exception_of(status);
-  const std::string prefix = "image " + std::to_string(index) + ": ";
-  if (const std::string& message = status.message(); message.starts_with(prefix)) {
-    Status bare(status.code(), message.substr(prefix.size()));
-    if (status.offset()) (void)std::move(bare).at(*status.offset());
-    if (!status.subject().empty()) (void)std::move(bare).about(status.subject());
-    error = exception_of(bare);
-  }
   error.attr("index") = index;
   return error;
 }

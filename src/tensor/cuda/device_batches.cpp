@@ -249,7 +249,7 @@ class CudaBatches final : public DeviceBatches, public std::enable_shared_from_t
     void* const to = call.out + index * call.image_bytes;
     workspace.elements.resize(call.image_bytes);
     call.images[index] =
-        maker_->make(index, call.items[index], workspace.elements.data(), workspace.image);
+        maker_->make(call.items[index], workspace.elements.data(), workspace.image);
     if (!call.images[index]) {
       return gpu::check(cudaMemsetAsync(to, 0, call.image_bytes, stream_->get()),
                         "clearing an image of a batch");

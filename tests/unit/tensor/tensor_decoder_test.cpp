@@ -48,12 +48,12 @@ TEST(TensorDecoder, BadImagesBecomeZerosAndOthersGoOn) {
   EXPECT_TRUE(std::all_of(batch.end() - 16, batch.end(), [](std::uint8_t b) { return b == 0xEE; }));
   const Status& no_jpeg = decoder.image(1).error();
   EXPECT_EQ(no_jpeg.code(), StatusCode::kInvalidInput);
-  EXPECT_EQ(no_jpeg.message().rfind("image 1: ", 0), 0u) << no_jpeg.to_string();
-  EXPECT_GT(no_jpeg.message().size(), 15u);
+  EXPECT_EQ(no_jpeg.message().rfind("no JPEG", 0), 0u) << no_jpeg.to_string();
   EXPECT_EQ(no_jpeg.offset(), 0u);
   const Status& crop = decoder.image(3).error();
   EXPECT_EQ(crop.code(), StatusCode::kInvalidInput);
-  EXPECT_NE(crop.message().find("image 3"), std::string::npos) << crop.message();
+  EXPECT_EQ(crop.message().find("image 3"), std::string::npos)
+      << "the caller, who asked by index, may count otherwise: " << crop.message();
   EXPECT_NE(crop.message().find("40×30"), std::string::npos) << crop.message();
   EXPECT_EQ(decoder.image(6).error().code(), StatusCode::kInvalidInput);
   EXPECT_EQ(decoder.image(5)->width_px, 40);

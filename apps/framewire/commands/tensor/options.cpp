@@ -112,7 +112,9 @@ Result<void> take_crop(const Arguments& arguments, TensorPlan& plan) {
 }
 
 /// One number for all channels, or one for each.
-Result<void> take_per_channel(const Arguments& arguments, std::string_view name, std::size_t count,
+/// @param accepted  which numbers
+Result<void> take_per_channel(const Arguments& arguments, std::string_view name,
+                              std::string_view accepted, std::size_t count,
                               std::array<float, 3>& out) {
   if (!arguments.has(name)) return {};
   const auto parts = split_at_commas(arguments.get(name));
@@ -122,7 +124,8 @@ Result<void> take_per_channel(const Arguments& arguments, std::string_view name,
   }
   if (!good) {
     return wrong(name, arguments.get(name),
-                 fmt::format("a number, or {}, joined by commas", count));
+                 count == 1 ? std::string(accepted)
+                            : fmt::format("{}, or {}, joined by commas", accepted, count));
   }
   return {};
 }
@@ -210,10 +213,16 @@ Result<TensorPlan> make_tensor_plan(const Arguments& arguments) {
   if (auto ok = take_crop(arguments, plan); !ok) return fail(ok.error());
   if (auto ok = take_numbers(arguments, plan); !ok) return fail(ok.error());
   const std::size_t channels = plan.options.color == TensorColor::kGray ? 1 : 3;
-  if (auto ok = take_per_channel(arguments, "mean", channels, plan.options.mean); !ok) {
+  // What 32 bits hold.
+  if (auto ok = take_per_channel(arguments, "mean", "a number from -3.4e38 to 3.4e38", channels,
+                                 plan.options.mean);
+      !ok) {
     return fail(ok.error());
   }
-  if (auto ok = take_per_channel(arguments, "std", channels, plan.options.stddev); !ok) {
+  if (auto ok = take_per_channel(arguments, "std",
+                                 "a number from 1.4e-45 to 3.4e38, positive or negative", channels,
+                                 plan.options.stddev);
+      !ok) {
     return fail(ok.error());
   }
   if (!arguments.has("bench") && arguments.given.contains("seconds")) {

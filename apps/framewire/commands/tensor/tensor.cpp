@@ -8,6 +8,7 @@
 #include <command_line/interruption.hpp>
 #include <commands/tensor/batch_memory.hpp>
 #include <commands/tensor/npy_file.hpp>
+#include <commands/tensor/outputs.hpp>
 #include <commands/tensor/samples.hpp>
 #include <optional>
 #include <report/console.hpp>
@@ -53,8 +54,9 @@ Json row_json(const Sample& sample, const TensorItem& item, const Result<TensorI
 
 class TensorRun {
  public:
-  TensorRun(const TensorPlan& plan, TensorDecoder& decoder, batch::Source& source, bool quiet)
-      : plan_(plan), decoder_(decoder), source_(source), quiet_(quiet) {}
+  TensorRun(const TensorPlan& plan, const TensorOutputs& outputs, TensorDecoder& decoder,
+            batch::Source& source, bool quiet)
+      : plan_(plan), outputs_(outputs), decoder_(decoder), source_(source), quiet_(quiet) {}
 
   /// Once over the inputs. @param file  null: nothing is written
   [[nodiscard]] Result<void> over_inputs(NpyFile* file) {
@@ -62,6 +64,9 @@ class TensorRun {
       const auto samples = read_samples(source_, plan_, plan_.batch, number);
       if (!samples) return fail(samples.error());
       if (samples->empty()) return {};
+      for (const Sample& sample : *samples) {
+        if (auto good = outputs_.check(sample); !good) return good;
+      }
       const auto items = make_items(*samples, plan_, plan_.epoch);
       if (auto done = decode(*samples, items); !done) return done;
       if (auto told = tell(decoder_, *samples, items, file != nullptr); !told) return told;
@@ -116,7 +121,7 @@ class TensorRun {
     counts_.cpu_seconds += cpu_seconds() - cpu_start;
     counts_.seconds += base::elapsed_us(start) / 1e6;
     if (!done) return done;
-    count(samples);
+    count(decoder_, samples);
     return {};
   }
 
@@ -163,7 +168,7 @@ class TensorRun {
   Result<void> end(Turn& turn, bool telling) {
     if (!turn.batch) return {};
     if (auto done = turn.batch->wait(); !done) return done;
-    count(*turn.samples);
+    count(*turn.batch, *turn.samples);
     const auto batch = std::exchange(turn.batch, std::nullopt);
     return telling ? tell(*batch, *turn.samples, turn.items, false) : Result<void>{};
   }
@@ -175,10 +180,16 @@ class TensorRun {
     counts_.failures = failures;
   }
 
-  void count(const std::vector<Sample>& samples) {
-    counts_.images += samples.size();
-    counts_.bytes_out += samples.size() * decoder_.image_bytes();
-    for (const Sample& sample : samples) counts_.bytes_in += sample.bytes.size();
+  /// A row of an array that failed is a row, too; what is measured is images that were made.
+  /// @param made  a decoder or a batch, which knows the images
+  template <typename Made>
+  void count(const Made& made, const std::vector<Sample>& samples) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      if (plan_.seconds > 0 && !made.image(i)) continue;
+      ++counts_.images;
+      counts_.bytes_out += decoder_.image_bytes();
+      counts_.bytes_in += samples[i].bytes.size();
+    }
   }
 
   /// @param made  a decoder or a batch, which knows the images
@@ -192,7 +203,7 @@ class TensorRun {
       if (keep_rows) rows_ += one_line(row_json(sample, items[i], image));
       if (!image) {
         ++counts_.failures;
-        (void)report(batch::about_file(sample.error ? *sample.error : image.error(), sample.path));
+        (void)report(batch::about_label(sample.error ? *sample.error : image.error(), sample.path));
         continue;
       }
       for (const Warning& warning : image->warnings) {
@@ -206,6 +217,7 @@ class TensorRun {
   }
 
   const TensorPlan& plan_;
+  const TensorOutputs& outputs_;
   TensorDecoder& decoder_;
   batch::Source& source_;
   bool quiet_;
@@ -328,12 +340,14 @@ int refuse_options(const Status& error, const TensorOptions& options) {
 int run_tensor(const Arguments& arguments) {
   const auto plan = make_tensor_plan(arguments);
   if (!plan) return report_usage("tensor", plan.error());
+  const TensorOutputs outputs(*plan);
+  if (auto good = outputs.check(*plan); !good) return report_usage("tensor", good.error());
   auto decoder = TensorDecoder::make(plan->options);
   if (!decoder) return refuse_options(decoder.error(), plan->options);
   delete_unfinished_on_signals();
   const auto source = open_inputs(plan->inputs, {});
   if (!source) return refuse(source.error());
-  TensorRun run(*plan, *decoder, **source, arguments.has("quiet"));
+  TensorRun run(*plan, outputs, *decoder, **source, arguments.has("quiet"));
   if (auto done = make_batches(*plan, run); !done) return report(done.error());
   const TensorCounts& counts = run.counts();
   if (counts.images == 0 && counts.failures == 0) {
