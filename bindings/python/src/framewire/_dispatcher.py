@@ -81,34 +81,40 @@ class Dispatcher:
         self._calls: Dict[int, Union[_EngineFuture, _Call]] = {}
         # Requests of coroutines that the engine had no room for, oldest first.
         self._waiting: Dict[int, Tuple[memoryview, _framewire.Options]] = {}
+        # Of each request that is just being handed in the thread that does it.
+        self._entering: Dict[int, int] = {}
+        # What each submit() waits on that found no room.
+        self._rooms: Dict[int, _framewire.RequestQueue] = {}
         self._tags = itertools.count()
         self._finishing = False
         self._thread: Optional[threading.Thread] = None
 
     def submit(self, jpeg: Buffer, options: _framewire.Options) -> Future[Resized]:
-        """Hands in a request; waits, without the GIL, while the engine has no room."""
+        """Hands in a request; waits, without the GIL, while the engine has no room.
+
+        close() may come meanwhile on this very thread, from a handler of a signal or of the garbage
+        collector. So nothing here is a call under way while it waits for room.
+        """
         tag = next(self._tags)
         future = _EngineFuture(self._queue, tag)
         room: Optional[_framewire.RequestQueue] = None
-        self._add(tag, future)
         try:
-            while self._queue.submit([tag], [jpeg], options, room) == 0:
+            while not self._hand_in(tag, future, jpeg, options, room):
                 if room is None:
-                    room = _framewire.RequestQueue(self._engine)
-                    continue
-                room.take(1)
-                self._check_open()
-        except BaseException:
-            self._remove(tag)
-            raise
+                    room = self._rooms[tag] = _framewire.RequestQueue(self._engine)
+                else:
+                    room.take(1)
+        finally:
+            self._rooms.pop(tag, None)
         return future
 
     def call(self, jpeg: Buffer, options: _framewire.Options) -> Tuple[int, asyncio.Future[Resized]]:
         """Hands in a request of a coroutine, or has it wait its turn; never blocks."""
         tag = next(self._tags)
         call = _Call()
-        self._add(tag, call)
         try:
+            self._entering[tag] = threading.get_ident()
+            self._add(tag, call)
             with self._lock:
                 queued = bool(self._waiting)
             if queued or self._queue.submit([tag], [jpeg], options, self._queue) == 0:
@@ -123,6 +129,8 @@ class Dispatcher:
         except BaseException:
             self._remove(tag)
             raise
+        finally:
+            self._entering.pop(tag, None)
         return tag, call.future
 
     def cancel(self, tag: int) -> None:
@@ -156,12 +164,41 @@ class Dispatcher:
         with self._lock:
             self._finishing = True
         self._queue.wake()
+        for room in list(self._rooms.values()):
+            room.wake()
 
     def join(self) -> None:
-        """Waits for the thread's end; returns at once on that very thread."""
+        """Waits for the thread's end.
+
+        Returns at once on that very thread, and in a handler that has interrupted a call of this
+        dispatcher: the thread may wait for what the call holds, and ends when the call is over.
+        """
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is None or thread is threading.current_thread():
+            return
+        interrupts = threading.get_ident() in list(self._entering.values())
+        if not interrupts and not self._lock._is_owned():  # type: ignore[attr-defined]
             thread.join()
+
+    def _hand_in(
+        self,
+        tag: int,
+        future: _EngineFuture,
+        jpeg: Buffer,
+        options: _framewire.Options,
+        room: Optional[_framewire.RequestQueue],
+    ) -> bool:
+        """Whether the engine has taken a request; `room` is told where it will have room."""
+        taken = False
+        try:
+            self._entering[tag] = threading.get_ident()
+            self._add(tag, future)
+            taken = self._queue.submit([tag], [jpeg], options, room) == 1
+        finally:
+            if not taken:
+                self._remove(tag)
+            self._entering.pop(tag, None)
+        return taken
 
     def _add(self, tag: int, call: Union[_EngineFuture, _Call]) -> None:
         self._engine.check()
@@ -184,11 +221,6 @@ class Dispatcher:
         with self._lock:
             self._calls.pop(tag, None)
         self._queue.wake()
-
-    def _check_open(self) -> None:
-        with self._lock:
-            if self._finishing:
-                raise EngineClosed("the engine is closed; make another one")
 
     def _run(self) -> None:
         while True:
@@ -253,6 +285,7 @@ class Dispatcher:
     def _close_in_child(self) -> None:
         """Answers all calls after fork(): the thread that would have done it is not here."""
         self._lock = threading.RLock()  # a thread of the parent may have held the other
+        self._entering.clear()
         calls = list(self._calls.values())
         self._calls.clear()
         self._waiting.clear()
