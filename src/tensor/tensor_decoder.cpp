@@ -163,7 +163,8 @@ class TensorDecoder::Impl {
     const std::uint64_t element = element_bytes(options_.type);
     if (reinterpret_cast<std::uintptr_t>(data) % element != 0) {
       return fail(StatusCode::kInvalidInput,
-                  fmt::format("the batch's memory is at an odd address; accepted: multiples of {}",
+                  fmt::format("the batch's memory is not aligned to its elements; accepted: an "
+                              "address that is a multiple of {}",
                               element));
     }
     return {};

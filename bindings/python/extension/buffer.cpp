@@ -3,12 +3,12 @@
 
 namespace framewire::python {
 
-InputBuffer::InputBuffer(nanobind::handle object) {
+InputBuffer::InputBuffer(nanobind::handle object, std::optional<std::uint64_t> index) {
   if (PyObject_CheckBuffer(object.ptr()) == 0) {
     PyErr_Format(PyExc_TypeError,
-                 "jpeg: found %R; accepted: an object with the buffer protocol, such as bytes, "
+                 "%sjpeg: found %R; accepted: an object with the buffer protocol, such as bytes, "
                  "bytearray, memoryview, mmap or a NumPy array of uint8",
-                 reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
+                 said_of_input(index).c_str(), reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
     throw nanobind::python_error();
   }
   if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) == 0) return;
@@ -17,10 +17,13 @@ InputBuffer::InputBuffer(nanobind::handle object) {
   PyErr_Clear();
   if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) != 0) throw nanobind::python_error();
   PyBuffer_Release(&view_);
-  raise(Status(StatusCode::kInvalidInput,
-               "found bytes that are not contiguous in memory; accepted: a contiguous buffer, such "
-               "as bytes(view) or numpy.ascontiguousarray(array)")
-            .about("jpeg"));
+  const Status gaps =
+      Status(StatusCode::kInvalidInput,
+             "found bytes that are not contiguous in memory; accepted: a contiguous buffer, such "
+             "as bytes(view) or numpy.ascontiguousarray(array)")
+          .about("jpeg");
+  if (index) raise_at(gaps, *index);
+  raise(gaps);
 }
 
 }  // namespace framewire::python

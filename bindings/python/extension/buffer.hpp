@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace framewire::python {
@@ -14,7 +15,8 @@ class InputBuffer {
  public:
   /// Throws TypeError for an object without the protocol, and InvalidInput for bytes that are not
   /// contiguous in memory.
-  explicit InputBuffer(nanobind::handle object);
+  /// @param index  of the input among several, which the exception says
+  explicit InputBuffer(nanobind::handle object, std::optional<std::uint64_t> index = std::nullopt);
   ~InputBuffer() { PyBuffer_Release(&view_); }
   InputBuffer(const InputBuffer&) = delete;
   InputBuffer& operator=(const InputBuffer&) = delete;

@@ -14,7 +14,7 @@ constexpr const char* kSizes =
 constexpr const char* kSampleIds = "the number of each image in the data set";
 
 PictureSize size_at(const nb::object& object, std::size_t index) {
-  const nb::list sides = to_list(object, "sizes", kSizes);
+  const nb::list sides = to_list(object, "sizes", kSizes, index);
   if (nb::len(sides) == 2) {
     const auto width = to_int32(sides[0]);
     const auto height = to_int32(sides[1]);

@@ -1,3 +1,4 @@
+#include <nanobind/stl/string.h>
 #include <extension/errors.hpp>
 #include <extension/without_gil.hpp>
 
@@ -5,6 +6,8 @@ namespace framewire::python {
 namespace nb = nanobind;
 
 namespace {
+
+constexpr Py_ssize_t kMaxShown = 200;  // characters of a value in a message
 
 nb::object errors() { return nb::module_::import_("framewire._errors"); }
 
@@ -19,7 +22,13 @@ nb::str text(std::string_view utf8) {
 
 std::string shown(nb::handle object) {
   try {
-    return nb::repr(object).c_str();
+    nb::object words = nb::repr(object);
+    if (PyUnicode_GetLength(words.ptr()) > kMaxShown) {
+      words = nb::steal(PyUnicode_Substring(words.ptr(), 0, kMaxShown - 1));
+      if (!words.is_valid()) throw nb::python_error();
+      words = words + nb::str("…");
+    }
+    return nb::cast<std::string>(words);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_Exception)) throw;
   } catch (const nb::cast_error&) {
@@ -47,6 +56,10 @@ void raise_at(const Status& status, std::size_t index) {
   const nb::object exception = exception_of(status);
   exception.attr("index") = index;
   raise_object(exception);
+}
+
+std::string said_of_input(std::optional<std::uint64_t> index) {
+  return index ? "input " + std::to_string(*index) + ": " : std::string();
 }
 
 bool is_made(PyObject* object) noexcept {

@@ -54,13 +54,13 @@ Result<Size> read_size(std::span<const std::uint8_t> bytes, bool upright) {
   });
 }
 
-nb::tuple size_of(nb::handle jpeg, bool upright) {
-  const InputBuffer input(jpeg);
+nb::tuple size_of(nb::handle jpeg, bool upright, std::uint64_t index) {
+  const InputBuffer input(jpeg, index);
   const auto size = [&] {
     const WithoutGil released;
     return read_size(input.bytes(), upright);
   }();
-  if (!size) raise(size.error());
+  if (!size) raise_at(size.error(), index);
   return nb::make_tuple(size->width_px, size->height_px);
 }
 
@@ -97,7 +97,7 @@ nb::object inspect_jpeg(nb::handle jpeg, const Options& options, const std::stri
 }  // namespace
 
 void bind_heads(nb::module_& module) {
-  module.def("size_of", &size_of, nb::arg("jpeg").none(), nb::arg("upright"));
+  module.def("size_of", &size_of, nb::arg("jpeg").none(), nb::arg("upright"), nb::arg("index"));
   module.def("inspect", &inspect_jpeg, nb::arg("jpeg").none(), nb::arg("options"), nb::arg("name"));
 }
 

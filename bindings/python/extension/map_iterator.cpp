@@ -24,6 +24,10 @@ constexpr std::chrono::milliseconds kGroupWait{1};
 // thread that was woken waits for some more, while the engine still has kFewUnderWay at least.
 constexpr std::chrono::microseconds kLinger{100};
 constexpr std::size_t kFewUnderWay = 8;
+// Where the source is slow, an answer under way is waited for, before it is asked again, for this
+// part of the time that it took: then answers seldom wait for the source, which is delayed by no
+// more.
+constexpr int kPatience = 8;
 
 [[noreturn]] void raise_busy() {
   PyErr_SetString(PyExc_ValueError, "another thread, or the source itself, is in this iterator");
@@ -71,6 +75,7 @@ nb::object MapIterator::next() {
   if (ended_) return {};
   nb::object answer;
   try {
+    if (engine_->forked()) (void)engine_->use();  // raises: what is ready is the parent's to give
     answer = advance();
   } catch (...) {
     stop_and_drain();
@@ -86,6 +91,10 @@ void MapIterator::close() {
 }
 
 nb::object MapIterator::advance() {
+  // Answers that are there go before the source, unless it is quick and the engine needs more.
+  if (!servable() && (is_slow() || under_way_ >= settings_.window / 2)) {
+    put_ready(collect(std::chrono::microseconds(0)));
+  }
   while (true) {
     if (servable()) return give();
     // A group, not an input: to hand in one costs as much as to hand in several.
@@ -154,13 +163,25 @@ nb::object MapIterator::give() {
   return error;
 }
 
+bool MapIterator::is_slow() const { return source_time_ > kGroupWait; }
+
 // Reads up to a group of inputs, as long as the window and the source's speed allow.
 void MapIterator::read_group() {
-  const auto until = Clock::now() + kGroupWait;
-  while (has_room_for(1) && unsent_.size() < group_) {
+  const std::size_t most = is_slow() ? 1 : group_;
+  const auto began = Clock::now();
+  auto took = Clock::duration::zero();
+  while (has_room_for(1) && unsent_.size() < most) {
     read_one();
-    if (Clock::now() > until) return;
+    took = Clock::now() - began;
+    if (took > kGroupWait) break;
   }
+  // Forgotten slowly: a source that was waited for has several inputs then, and again none.
+  source_time_ = std::max(took, source_time_ / 2);
+}
+
+std::chrono::microseconds MapIterator::patience() const {
+  if (!is_slow() || under_way_ == 0 || servable()) return {};
+  return std::chrono::duration_cast<std::chrono::microseconds>(source_time_ / kPatience);
 }
 
 void MapIterator::read_one() {
@@ -179,16 +200,16 @@ void MapIterator::read_one() {
   const auto pair = nb::borrow<nb::tuple>(item);
   if (pair.size() != 2) {
     PyErr_Format(PyExc_ValueError,
-                 "jpegs: found a tuple of %zd; accepted: a JPEG, or (jpeg, options) as (jpeg, "
+                 "%sjpegs: found a tuple of %zd; accepted: a JPEG, or (jpeg, options) as (jpeg, "
                  "{\"size\": \"480x\"})",
-                 static_cast<Py_ssize_t>(pair.size()));
+                 said_of_input(index).c_str(), static_cast<Py_ssize_t>(pair.size()));
     throw nb::python_error();
   }
   if (!nb::hasattr(pair[1], "items")) {
     PyErr_Format(PyExc_TypeError,
-                 "jpegs: found %R beside a JPEG; accepted: a dict of its options, as {\"size\": "
+                 "%sjpegs: found %R beside a JPEG; accepted: a dict of its options, as {\"size\": "
                  "\"480x\"}",
-                 reinterpret_cast<PyObject*>(Py_TYPE(pair[1].ptr())));
+                 said_of_input(index).c_str(), reinterpret_cast<PyObject*>(Py_TYPE(pair[1].ptr())));
     throw nb::python_error();
   }
   nb::object own_options;
@@ -205,7 +226,7 @@ void MapIterator::enter(std::uint64_t index, nb::handle jpeg, nb::object own_opt
   const std::size_t place = take_slot();
   Slot& slot = slots_[place];
   try {
-    slot.input.emplace(jpeg);
+    slot.input.emplace(jpeg, index);
   } catch (nb::python_error& raised) {
     free_slot(place);
     put_error(index, raised);
@@ -240,14 +261,21 @@ void MapIterator::hand_in() {
   unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(taken));
 }
 
-// Takes the answers that are there; waits for some only where nothing else can be done.
+// Takes the answers that are there; waits for some only where nothing else can be done, and a
+// little where the source is slow.
 void MapIterator::take() {
   const bool idle = !has_room_for(group_) || !unsent_.empty();
   const bool wait = idle && !servable() && (under_way_ > 0 || !unsent_.empty());
-  const auto timeout = wait ? kForever : std::chrono::microseconds(0);
-  std::vector<Completion> taken =
-      await_completions(*engine_, *completions_, settings_.window, timeout, true);
+  std::vector<Completion> taken = collect(wait ? kForever : patience());
   if (wait) linger(taken);
+  put_ready(std::move(taken));
+}
+
+std::vector<Completion> MapIterator::collect(std::chrono::microseconds timeout) {
+  return await_completions(*engine_, *completions_, settings_.window, timeout, true);
+}
+
+void MapIterator::put_ready(std::vector<Completion> taken) {
   // First what close() relies on, whatever runs out of memory behind it.
   std::erase_if(taken, [](const Completion& completion) { return completion.tag == kWakeTag; });
   under_way_ -= taken.size();
@@ -286,9 +314,9 @@ void MapIterator::put_ready(std::uint64_t index, Answered answer) {
 }
 
 void MapIterator::put_error(std::uint64_t index, nb::python_error& raised) {
-  if (!raised.matches(error_class("InvalidInput"))) throw;
   nb::object error = nb::borrow(raised.value());
-  error.attr("index") = index;
+  if (raised.matches(error_class("Error"))) error.attr("index") = index;
+  if (!raised.matches(error_class("InvalidInput"))) throw;
   // A traceback holds what the caller may want to be rid of, and tells where options are parsed.
   error.attr("__traceback__") = nb::none();
   put_ready(index, std::move(error));

@@ -88,6 +88,9 @@ class MapIterator {
   void end_with(nanobind::python_error& raised);
   /// Gives up inputs that were not handed in.
   void drop_unsent();
+  /// Answers and wake-ups of the engine; waits no longer than `timeout` for the first.
+  [[nodiscard]] std::vector<Completion> collect(std::chrono::microseconds timeout);
+  void put_ready(std::vector<Completion> taken);
   void put_ready(std::uint64_t index, Answered answer);
   /// An Error that Python has raised about one input becomes its answer; others go on.
   void put_error(std::uint64_t index, nanobind::python_error& raised);
@@ -95,6 +98,10 @@ class MapIterator {
   void free_slot(std::size_t slot);
   /// Waits a little for more answers than those that were just waited for, where they come fast.
   void linger(std::vector<Completion>& taken);
+  /// Whether reading the source takes so long that others are not to wait for it.
+  [[nodiscard]] bool is_slow() const;
+  /// How long to wait for an answer before a slow source is asked again.
+  [[nodiscard]] std::chrono::microseconds patience() const;
   /// Whether the window has room for so many more inputs.
   [[nodiscard]] bool has_room_for(std::size_t inputs) const;
   [[nodiscard]] bool servable() const;
@@ -117,7 +124,8 @@ class MapIterator {
   std::uint64_t read_ = 0;   ///< inputs that the source has given
   std::uint64_t given_ = 0;  ///< answers
   std::size_t under_way_ = 0;
-  std::uint64_t input_bytes_ = 0;  ///< of slots_
+  std::uint64_t input_bytes_ = 0;                      ///< of slots_
+  std::chrono::steady_clock::duration source_time_{};  ///< of the last groups read, the longest
   std::chrono::steady_clock::time_point last_wait_{};
   std::uint64_t answered_at_last_wait_ = 0;
   std::deque<Slot> slots_;  ///< never shrinks; buffers must not move

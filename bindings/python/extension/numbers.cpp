@@ -10,6 +10,7 @@ namespace {
 
 // The number as an int; invalid for what is none.
 nb::object index_of(nb::handle number) {
+  if (PyBool_Check(number.ptr())) return {};
   PyObject* index = PyNumber_Index(number.ptr());
   if (index == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
   PyErr_Clear();
@@ -43,16 +44,18 @@ std::optional<std::uint64_t> to_uint64(nb::handle number) {
   return std::nullopt;
 }
 
-nb::list to_list(nb::handle items, const char* argument, const char* accepted) {
+nb::list to_list(nb::handle items, const char* argument, const char* accepted,
+                 std::optional<std::uint64_t> index) {
   PyObject* object = items.ptr();
   const bool is_text = PyUnicode_Check(object) || PyBytes_Check(object) ||
                        PyByteArray_Check(object) || PyMemoryView_Check(object);
-  PyObject* list = is_text ? nullptr : PySequence_List(object);
+  const bool refused = is_text || PyAnySet_Check(object) || PyDict_Check(object);
+  PyObject* list = refused ? nullptr : PySequence_List(object);
   if (list != nullptr) return nb::steal<nb::list>(list);
-  if (!is_text && PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+  if (!refused && PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
   PyErr_Clear();
-  PyErr_Format(PyExc_TypeError, "%s: found %R; accepted: %s", argument,
-               reinterpret_cast<PyObject*>(Py_TYPE(object)), accepted);
+  PyErr_Format(PyExc_TypeError, "%s%s: found %R; accepted: %s", said_of_input(index).c_str(),
+               argument, reinterpret_cast<PyObject*>(Py_TYPE(object)), accepted);
   throw nb::python_error();
 }
 

@@ -12,13 +12,46 @@ namespace nb = nanobind;
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& found, const OutputTerms& terms) {
+Status refusal(const std::string& found, const OutputTerms& terms) {
   const std::string place =
       terms.device < 0 ? "host memory" : "memory of device " + std::to_string(terms.device);
-  raise(Status(StatusCode::kInvalidInput,
-               "found " + found + "; accepted: writable " + place + ", C-contiguous, of " +
-                   std::string(terms.element.name) + ' ' + shape_text(terms.shape.data(), 4))
-            .about("out"));
+  return Status(StatusCode::kInvalidInput,
+                "found " + found + "; accepted: writable " + place + ", C-contiguous, of " +
+                    std::string(terms.element.name) + ' ' + shape_text(terms.shape.data(), 4))
+      .about("out");
+}
+
+[[noreturn]] void refuse(const std::string& found, const OutputTerms& terms) {
+  raise(refusal(found, terms));
+}
+
+std::string type_of(nb::handle object) { return nb::repr(object.type()).c_str(); }
+
+// An object that does not lend its memory: a torch.Tensor that requires a gradient, say, or has
+// none. What it raised is the cause.
+[[noreturn]] void refuse_for(nb::python_error& cause, nb::handle object, const OutputTerms& terms) {
+  if (!cause.matches(PyExc_Exception)) throw;  // KeyboardInterrupt
+  const nb::object error =
+      exception_of(refusal(type_of(object) + ", which does not lend its memory", terms));
+  PyException_SetCause(error.ptr(), nb::borrow(cause.value()).release().ptr());
+  raise_object(error);
+}
+
+// Calls what an object says of its memory.
+template <typename Call>
+auto ask(nb::handle object, const OutputTerms& terms, const Call& call) try {
+  return call();
+} catch (nb::python_error& raised) {
+  refuse_for(raised, object, terms);
+}
+
+// NumPy's arrays of bfloat16, a type of the package ml_dtypes, lend their memory as other elements
+// of two bytes alone. Invalid for other objects.
+nb::object words_of_bfloat16(nb::handle object) {
+  if (!nb::hasattr(object, "__array_interface__") || !nb::hasattr(object, "view")) return {};
+  const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+  if (!nb::getattr(dtype, "name", nb::none()).equal(nb::str("bfloat16"))) return {};
+  return object.attr("view")("uint16");
 }
 
 // "float64" for "d" and its kin; what has no short name is shown as it is.
@@ -72,7 +105,14 @@ OutputTensor::OutputTensor(nb::handle object, const OutputTerms& terms)
 }
 
 void OutputTensor::take(nb::handle object, const OutputTerms& terms) {
-  if (terms.device < 0 && terms.element.format != nullptr && take_buffer(object)) {
+  if (terms.device < 0 && terms.element.type == TensorType::kBfloat16) {
+    const nb::object words = ask(object, terms, [&] { return words_of_bfloat16(object); });
+    if (words.is_valid() && take_buffer(words, terms)) {
+      check_buffer(terms, "bfloat16");
+      return;
+    }
+  }
+  if (terms.device < 0 && terms.element.format != nullptr && take_buffer(object, terms)) {
     check_buffer(terms);
     return;
   }
@@ -80,7 +120,7 @@ void OutputTensor::take(nb::handle object, const OutputTerms& terms) {
   if (terms.device >= 0 && take_cuda_array(object, terms)) return;
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
     if (terms.device >= 0) refuse("memory of the host", terms);
-    (void)take_buffer(object);
+    (void)take_buffer(object, terms);
     check_buffer(terms);  // of bfloat16, which it cannot have: says so
     return;
   }
@@ -102,20 +142,25 @@ void OutputTensor::release() noexcept {
   if (versioned_ != nullptr && versioned_->deleter != nullptr) versioned_->deleter(versioned_);
 }
 
-bool OutputTensor::take_buffer(nb::handle object) {
+bool OutputTensor::take_buffer(nb::handle object, const OutputTerms& terms) {
   if (PyObject_CheckBuffer(object.ptr()) == 0) return false;
   // Read-only memory is taken, to say that it is.
   has_view_ = PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) == 0;
   if (!has_view_ && nb::hasattr(object, "__dlpack__")) PyErr_Clear();  // that one may do
-  if (!has_view_ && PyErr_Occurred() != nullptr) throw nb::python_error();
+  if (!has_view_ && PyErr_Occurred() != nullptr) {
+    nb::python_error raised;
+    refuse_for(raised, object, terms);
+  }
   return has_view_;
 }
 
-void OutputTensor::check_buffer(const OutputTerms& terms) {
+void OutputTensor::check_buffer(const OutputTerms& terms, const char* known_type) {
   const Shape& shape = terms.shape;
   const std::vector<std::int64_t> sides(view_.shape, view_.shape + view_.ndim);
   const std::string type =
-      name_of_format(view_.format == nullptr ? "B" : view_.format, view_.itemsize);
+      known_type != nullptr
+          ? known_type
+          : name_of_format(view_.format == nullptr ? "B" : view_.format, view_.itemsize);
   if (type != terms.element.name ||
       !std::equal(sides.begin(), sides.end(), shape.begin(), shape.end())) {
     refuse(type + ' ' + shape_text(sides.data(), view_.ndim), terms);
@@ -130,7 +175,7 @@ void OutputTensor::check_buffer(const OutputTerms& terms) {
 
 bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__")) return false;
-  const nb::object device = object.attr("__dlpack_device__")();
+  const nb::object device = ask(object, terms, [&] { return object.attr("__dlpack_device__")(); });
   if (PySequence_Check(device.ptr()) == 0 || nb::len(device) != 2) {
     refuse("an object in no device of DLPack", terms);
   }
@@ -147,27 +192,30 @@ bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
                      : "memory of a device of DLPack's type " + std::to_string(type),
            terms);
   }
-  import_dlpack(object, terms);
+  const nb::object capsule = ask(object, terms, [&] { return capsule_of(object, terms); });
+  take_capsule(capsule);
   check_dlpack(terms);
   return true;
 }
 
-void OutputTensor::import_dlpack(nb::handle object, const OutputTerms& terms) {
+nb::object OutputTensor::capsule_of(nb::handle object, const OutputTerms& terms) {
   const nb::object exporter = nb::getattr(object, "__dlpack__");
   nb::dict arguments;
   if (terms.device >= 0) {
     arguments["stream"] = reinterpret_cast<std::uintptr_t>(terms.stream.get());
   }
-  nb::object capsule;
   try {
     nb::dict versioned;
     versioned.update(arguments);
     versioned["max_version"] = nb::make_tuple(1, 0);
-    capsule = exporter(**versioned);
+    return exporter(**versioned);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) throw;  // an exporter from before DLPack 1.0
-    capsule = exporter(**arguments);
   }
+  return exporter(**arguments);
+}
+
+void OutputTensor::take_capsule(const nb::object& capsule) {
   const char* used = nullptr;
   if (PyCapsule_IsValid(capsule.ptr(), dlpack::kVersioned) != 0) {
     versioned_ = static_cast<dlpack::VersionedTensor*>(
@@ -204,7 +252,8 @@ void OutputTensor::check_dlpack(const OutputTerms& terms) {
 // Versions 2 and 3.
 bool OutputTensor::take_cuda_array(nb::handle object, const OutputTerms& terms) {
   if (!nb::hasattr(object, "__cuda_array_interface__")) return false;
-  const nb::dict facts = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
+  const nb::dict facts = nb::cast<nb::dict>(
+      ask(object, terms, [&] { return nb::object(object.attr("__cuda_array_interface__")); }));
   const auto sides = nb::cast<std::vector<std::int64_t>>(nb::object(facts["shape"]));
   const auto count = static_cast<int>(sides.size());
   const auto type = nb::cast<std::string>(nb::object(facts["typestr"]));

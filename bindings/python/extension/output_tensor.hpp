@@ -26,7 +26,8 @@ struct OutputTerms {
 class OutputTensor {
  public:
   /// Raises TypeError for an object with none of these protocols; InvalidInput where the elements'
-  /// type, the shape or the device is another, or the memory is read-only or not C-contiguous.
+  /// type, the shape or the device is another, the memory is read-only or not C-contiguous, or the
+  /// object does not lend it.
   /// Whether an address of __cuda_array_interface__ is the device's remains to be asked.
   OutputTensor(nanobind::handle object, const OutputTerms& terms);
   ~OutputTensor();
@@ -42,11 +43,13 @@ class OutputTensor {
 
  private:
   void take(nanobind::handle object, const OutputTerms& terms);
-  bool take_buffer(nanobind::handle object);
+  bool take_buffer(nanobind::handle object, const OutputTerms& terms);
   bool take_dlpack(nanobind::handle object, const OutputTerms& terms);
   bool take_cuda_array(nanobind::handle object, const OutputTerms& terms);
-  void import_dlpack(nanobind::handle object, const OutputTerms& terms);
-  void check_buffer(const OutputTerms& terms);
+  static nanobind::object capsule_of(nanobind::handle object, const OutputTerms& terms);
+  void take_capsule(const nanobind::object& capsule);
+  /// @param known_type  of the elements, where the buffer's own format says another; null: none
+  void check_buffer(const OutputTerms& terms, const char* known_type = nullptr);
   void check_dlpack(const OutputTerms& terms);
   void release() noexcept;
 

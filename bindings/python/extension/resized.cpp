@@ -76,10 +76,11 @@ nb::object Answer::jpeg() {
 }
 
 void bind_resized(nb::module_& module) {
-  nb::class_<Answer>(module, "Resized", nb::type_slots(kSlots),
-                     "A finished JPEG and the report of how it was made.\n\n"
-                     "Has the buffer protocol, read only: file.write(result), memoryview(result)\n"
-                     "and numpy.frombuffer(result, \"uint8\") read the stream without a copy.")
+  nb::class_<Answer>(
+      module, "Resized", nb::type_slots(kSlots),
+      "A finished JPEG and the report of how it was made.\n\n"
+      "Has the buffer protocol, read only: file.write(result), memoryview(result)\n"
+      "and numpy.frombuffer(memoryview(result), \"uint8\") read the stream without a copy.")
       .def("__init__", &unpickle, nb::arg("jpeg"), nb::arg("report"),
            nb::arg("index").none() = nb::none())
       .def_prop_ro("jpeg", &Answer::jpeg, "bytes: the stream; copied at the first use.")

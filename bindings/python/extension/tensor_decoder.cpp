@@ -12,6 +12,7 @@
 #include <extension/tensor.hpp>
 #include <extension/tensor_decoder.hpp>
 #include <extension/without_gil.hpp>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,8 +33,8 @@ Shape shape_of(const TensorOptions& options, int channels, std::size_t count) {
 
 std::optional<CropBox> to_box(nb::handle object, std::size_t index) {
   if (object.is_none()) return std::nullopt;
-  const nb::list sides =
-      to_list(object, "crops", "one for each image, (left, top, width, height) in pixels or None");
+  const nb::list sides = to_list(
+      object, "crops", "one for each image, (left, top, width, height) in pixels or None", index);
   const std::size_t count = nb::len(sides);
   std::optional<std::int32_t> numbers[4];
   for (std::size_t i = 0; i < count && i < 4; ++i) numbers[i] = to_int32(sides[i]);
@@ -68,14 +69,12 @@ bool to_flip(nb::handle object, std::size_t index) {
            index);
 }
 
-// The input of an image; what is wrong with it carries the image's index.
-void add_input(std::deque<InputBuffer>& inputs, nb::handle jpeg) {
-  try {
-    inputs.emplace_back(jpeg);
-  } catch (nb::python_error& error) {
-    if (nb::hasattr(error.value(), "subject")) error.value().attr("index") = inputs.size();
-    throw;
-  }
+// A step of a batch. What it needs of memory may be there later.
+template <typename Step>
+auto or_busy(const Step& step) try {
+  return step();
+} catch (const std::bad_alloc&) {
+  raise(Status(StatusCode::kBusy, "memory ran out"));
 }
 
 // What the library says of a device it says of the option.
@@ -172,7 +171,7 @@ void DecoderHandle::read_arguments(Batch& batch, nb::handle jpegs, nb::handle cr
   const std::size_t count = nb::len(files);
   batch.items.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    add_input(batch.inputs, nb::object(files[i]));
+    batch.inputs.emplace_back(nb::object(files[i]), i);
     batch.items[i].jpeg = batch.inputs.back().bytes();
   }
   if (!crops.is_none()) {
@@ -194,8 +193,15 @@ void DecoderHandle::find_memory(Batch& batch, nb::handle out) const {
   batch.bytes = bytes_of(element, batch.shape);
   if (!out.is_none()) {
     batch.borrowed.emplace(out, OutputTerms{element, batch.shape, options_.device, batch.stream});
-  } else if (memory_ == nullptr) {
+    return;
+  }
+  if (memory_ != nullptr) return;
+  try {
     batch.own = std::make_unique<BatchTensor>(options_.type, batch.shape);
+  } catch (const std::bad_alloc&) {
+    raise(Status(StatusCode::kBusy, "found no memory for a batch of " +
+                                        std::to_string(batch.bytes) +
+                                        " bytes; accepted: fewer images, or `out`"));
   }
 }
 
@@ -302,29 +308,33 @@ nb::tuple DecoderHandle::result_of(Batch& batch, const Result<void>& done) {
 
 nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle flips,
                                 nb::handle out, std::uint64_t stream) {
-  const auto batch = make_batch(jpegs, crops, flips, out, stream);
-  Result<void> done;
-  {
-    const WithoutGil released;
-    done = run(*batch);
-  }
-  return result_of(*batch, done);
+  return or_busy([&] {
+    const auto batch = make_batch(jpegs, crops, flips, out, stream);
+    Result<void> done;
+    {
+      const WithoutGil released;
+      done = run(*batch);
+    }
+    return result_of(*batch, done);
+  });
 }
 
 std::unique_ptr<BatchUnderWay> DecoderHandle::begin(nb::handle_t<DecoderHandle> self,
                                                     nb::handle jpegs, nb::handle crops,
                                                     nb::handle flips, nb::handle out,
                                                     std::uint64_t stream) {
-  DecoderHandle& handle = *nb::inst_ptr<DecoderHandle>(self);
-  auto batch = std::make_unique<BatchUnderWay>(nb::borrow(self),
-                                               handle.make_batch(jpegs, crops, flips, out, stream));
-  Result<void> begun;
-  {
-    const WithoutGil released;
-    begun = handle.begin(*batch);
-  }
-  if (!begun) (void)result_of(*batch->batch_, begun);
-  return batch;
+  return or_busy([&] {
+    DecoderHandle& handle = *nb::inst_ptr<DecoderHandle>(self);
+    auto batch = std::make_unique<BatchUnderWay>(
+        nb::borrow(self), handle.make_batch(jpegs, crops, flips, out, stream));
+    Result<void> begun;
+    {
+      const WithoutGil released;
+      begun = handle.begin(*batch);
+    }
+    if (!begun) (void)result_of(*batch->batch_, begun);
+    return batch;
+  });
 }
 
 BatchUnderWay::BatchUnderWay(nb::object decoder, std::unique_ptr<DecoderHandle::Batch> batch)

@@ -13,6 +13,13 @@ def turned(width, height, orientation):
     return make_jpeg(width, height, exif=exif)
 
 
+def test_what_is_no_jpeg_says_which_input(photo):
+    with pytest.raises(TypeError, match="^input 2: jpeg: found <class 'NoneType'>"):
+        framewire.sizes([photo, photo, None])
+    with pytest.raises(framewire.InvalidInput, match="^input 1: jpeg: found bytes that are not contiguous"):
+        framewire.sizes([photo, memoryview(photo)[::2]])
+
+
 def test_sizes_are_upright_unless_told_otherwise():
     jpegs = [make_jpeg(40, 30), turned(40, 30, 6), turned(40, 30, 3), make_jpeg(31, 7, mode="L")]
     assert framewire.sizes(jpegs) == [(40, 30), (30, 40), (40, 30), (31, 7)]

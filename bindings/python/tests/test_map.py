@@ -2,7 +2,9 @@
 
 import gc
 import itertools
+import queue
 import threading
+import time
 import weakref
 
 import framewire
@@ -38,6 +40,58 @@ def test_a_slow_source_does_not_hold_up_what_was_read(engine, photo):
     next(answers)
     more.set()
     assert len(list(answers)) == 1
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_an_answer_does_not_wait_for_a_slow_source(engine, photo, ordered):
+    read = 0
+
+    def source():
+        nonlocal read
+        for _ in range(5):
+            time.sleep(0.5)  # an eighth of it is waited for an answer
+            read += 1
+            yield photo
+
+    ahead = [read - given for given, _ in enumerate(engine.map(source(), size="16x", ordered=ordered), 1)]
+    assert len(ahead) == 5 and ahead.count(0) >= 4
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_answers_that_are_there_go_before_the_source(engine, slow_photo, ordered):
+    last = False
+
+    def source():
+        yield from [slow_photo] * 4  # all are read before one is done
+        assert last, "the source was asked though there were answers"
+
+    answers = engine.map(source(), size="16x", window=4, ordered=ordered)
+    next(answers)
+    until = time.monotonic() + 60
+    while engine.stats().host_images < 4 and time.monotonic() < until:
+        time.sleep(0.01)
+    for _ in range(3):
+        next(answers)
+    last = True
+    assert list(answers) == []
+
+
+def test_a_window_of_one_reads_an_input_for_each_answer(engine, photo):
+    """A source that needs each answer for its next input."""
+    inputs = queue.Queue()
+    inputs.put(photo)
+    for answer in engine.map(iter(inputs.get, None), size="16x", window=1):
+        inputs.put(answer.jpeg if answer.index < 9 else None)
+    assert answer.index == 9
+
+
+@pytest.mark.parametrize("at", [0, 70])
+@pytest.mark.parametrize(
+    "wrong", [None, "photo.jpg", (b"", 7), (b"",), (b"", {"sise": 3}), (None, {})], ids=repr
+)
+def test_what_is_wrong_says_which_input(engine, photo, at, wrong):
+    with pytest.raises((TypeError, ValueError), match=f"^input {at}: "):
+        list(engine.map([photo] * at + [wrong, photo], size="16x"))
 
 
 def test_a_tuple_is_a_jpeg_and_its_options(engine, photo):

@@ -105,9 +105,35 @@ def test_an_unknown_option_names_the_nearest(photo, keyword, near):
         framewire.resize(photo, xyzzy=None)
 
 
+def test_messages_are_short_and_of_one_line(photo):
+    with pytest.raises(framewire.UnknownOption, match="^si.nze: unknown option; did you mean size") as caught:
+        framewire.resize(photo, **{"si\nze": 3})
+    assert caught.value.subject == r"si\nze"
+    for keywords in ({"x" * 100_000: 1}, {"auto_orient": "a" * 100_000}, {"size": (1,) * 50_000}):
+        with pytest.raises(framewire.Error) as caught:
+            framewire.resize(photo, **keywords)
+        assert len(str(caught.value)) < 600 and "…" in str(caught.value)
+    with pytest.raises(framewire.InvalidInput) as caught:
+        framewire.TensorDecoder().decode([photo], crops=[(1,) * 50_000])
+    assert len(str(caught.value)) < 600 and "…;" in str(caught.value)
+
+
+def test_choices_are_words_alone():
+    for option in framewire.options():
+        for word in option.choices:
+            assert accepted(**{option.name: word}) or option.name in ("extend", "codec"), (option.name, word)
+    gravity = next(option for option in framewire.options() if option.name == "gravity")
+    assert gravity.choices == () and gravity.metavar.endswith("|ce|fp:X:Y")
+
+
 @pytest.mark.parametrize(
     "keywords, subject, found, accepted",
     [
+        ({"enlarge": ""}, "enlarge", "''", "True or False"),
+        ({"strict": ""}, "strict", "''", "True or False"),
+        ({"no_auto_orient": ""}, "no_auto_orient", "''", "True or False"),
+        ({"size": decimal.Decimal("sNaN")}, "size", "sNaN", "WxH"),
+        ({"padding": (1, decimal.Decimal("sNaN"))}, "padding", "sNaN", "a tuple"),
         ({"size": "4y"}, "size", "'4y'", "WxH"),
         ({"size": (1, 2, 3)}, "size", "(1, 2, 3)", "a tuple"),
         ({"quality": 101}, "quality", "'101'", "from 1 to 100"),

@@ -106,6 +106,30 @@ print("parent goes on")
     assert (done.returncode, done.stdout) == (0, "parent goes on\n"), done.stderr
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_child_gives_no_answers_of_its_parent(ordered):
+    done = run(
+        PREPARE
+        + f"""
+engine = framewire.Engine("turbo", threads=1)
+answers = engine.map([large] * 4, size=16, window=4, ordered={ordered})
+next(answers)
+until = time.monotonic() + 60
+while engine.stats().host_images < 4 and time.monotonic() < until: time.sleep(0.01)
+next(answers)  # takes the others, too
+pid = os.fork()
+if pid == 0:
+    try: next(answers)
+    except framewire.EngineClosed: os._exit(0 if list(answers) == [] else 4)
+    os._exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert len(list(answers)) == 2
+print("parent goes on")
+"""
+    )
+    assert (done.returncode, done.stdout) == (0, "parent goes on\n"), done.stderr
+
+
 @skip_under(["tsan"], "ThreadSanitizer knows no threads that a child starts after fork()")
 def test_a_child_does_not_wait_for_answers_of_its_parent():
     done = run(

@@ -113,7 +113,7 @@ def test_wrong_inputs_are_named(jpegs):
     for given in (jpegs[0], "photo.jpg", bytearray(3), memoryview(b"123"), 7):
         with pytest.raises(TypeError, match="^jpegs: .*accepted: a list"):
             decoder.decode(given)
-    with pytest.raises(TypeError, match="buffer protocol"):
+    with pytest.raises(TypeError, match="^input 1: jpeg: .*buffer protocol"):
         decoder.decode([jpegs[0], None])
     with pytest.raises(framewire.InvalidInput, match="contiguous") as caught:
         decoder.decode([jpegs[0], memoryview(jpegs[1])[::2]])
@@ -126,9 +126,17 @@ def test_wrong_inputs_are_named(jpegs):
         with pytest.raises(framewire.InvalidInput, match="left, top, width, height") as caught:
             decoder.decode(jpegs, [None, box, None, None, None])
         assert caught.value.index == 1
-    for crops in (7, "crops", [7] * 5):
+    for box in ((True,) * 4, (0, 0, 9, True), np.ones(4, bool)):
+        with pytest.raises(framewire.InvalidInput, match="^input 3: crops: found .*whole numbers"):
+            decoder.decode(jpegs, [None, None, None, box, None])
+    for crops in (7, "crops", {(0, 0, 9, 9)}, {(0, 0, 9, 9): 1}):
         with pytest.raises(TypeError, match="^crops: "):
             decoder.decode(jpegs, crops)
+    for box in (7, {0, 1, 9, 8}, frozenset((0, 1, 9, 8)), {0: 1, 2: 3, 9: 1, 8: 1}):
+        with pytest.raises(TypeError, match="^input 4: crops: found .*left, top"):
+            decoder.decode(jpegs, [None] * 4 + [box])
+    with pytest.raises(TypeError, match="^jpegs: .*set"):
+        decoder.decode(set(jpegs))
     with pytest.raises(framewire.InvalidInput, match="one for each of 5"):
         decoder.decode(jpegs, flips=[True])
     with pytest.raises(TypeError, match="^flips: "):
@@ -184,6 +192,8 @@ def failing_source():
         ("std", {"std": frozenset([0.1, 0.2, 0.3])}, framewire.InvalidInput),
         ("std", {"std": {0.1: 1, 0.2: 2, 0.3: 3}}, framewire.InvalidInput),
         ("std", {"std": (1, 0, 1)}, framewire.InvalidInput),
+        ("std", {"std": 1e-50}, framewire.InvalidInput),
+        ("std", {"std": -1e39}, framewire.InvalidInput),
         ("interpolation", {"interpolation": "nearest"}, framewire.InvalidInput),
         ("antialias", {"interpolation": "area", "antialias": False}, framewire.InvalidInput),
         ("antialias", {"antialias": "no"}, framewire.InvalidInput),
@@ -204,6 +214,22 @@ def test_wrong_options_are_named(subject, options, kind):
     assert type(caught.value) is kind and caught.value.subject == subject
 
 
+@pytest.mark.parametrize("mean, std", [(float("nan"), None), (1e39, None), (None, 1e-50), (None, 0)])
+@pytest.mark.parametrize("channels", ["RGB", "gray"])
+def test_numbers_of_channels_say_their_range(mean, std, channels):
+    least = "1.4e-45" if mean is None else "-3.4e38"
+    accepted = f"accepted: a number from {least} to 3.4e38"
+    with pytest.raises(framewire.InvalidInput, match=accepted) as caught:
+        framewire.TensorDecoder(mean=mean, std=std, channels=channels)
+    assert ("one a channel" in caught.value.message) == (channels == "RGB")
+
+
+def test_out_that_is_not_aligned_says_what_would_be(jpegs):
+    skewed = np.zeros(4 * 3 * 4 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(1, 3, 4, 4)
+    with pytest.raises(framewire.InvalidInput, match="^out: .*not aligned.*; accepted: an address that is a"):
+        tensor_decoder((4, 4)).decode(jpegs[:1], out=skewed)
+
+
 def test_options_have_defaults_and_other_spellings(jpegs):
     decoder = framewire.TensorDecoder()
     tensor = decoder.decode(jpegs).tensor
@@ -214,6 +240,24 @@ def test_options_have_defaults_and_other_spellings(jpegs):
         framewire.TensorDecoder(sise=3)
     with pytest.raises(TypeError):
         pickle.dumps(decoder)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu:0"])
+def test_the_cpu_has_two_names(device):
+    assert tensor_decoder(device=device).device == "cpu"
+    with pytest.raises(framewire.InvalidInput, match="^device: "):
+        tensor_decoder(device=device + "1")
+
+
+def test_sides_are_no_bools():
+    for size in ((True, True), (8, True), [np.bool_(True), 8]):
+        with pytest.raises(framewire.InvalidInput, match="^size: found "):
+            tensor_decoder(size)
+        with pytest.raises(framewire.InvalidInput, match="^size: found "):
+            framewire.center_crops([(9, 9)], size)
+    for size in ((True, 9), {9, 8}):
+        with pytest.raises((framewire.InvalidInput, TypeError), match="^input 0: sizes: found "):
+            framewire.center_crops([size], (2, 2))
 
 
 def test_no_images():

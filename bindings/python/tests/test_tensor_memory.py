@@ -6,7 +6,7 @@ import weakref
 import framewire
 import numpy as np
 import pytest
-from conftest import CROPS, make_jpeg, run, skip_under, tensor_decoder
+from conftest import CROPS, elements_of, make_jpeg, run, skip_under, tensor_decoder
 
 
 def test_the_tensor_outlives_batch_and_decoder(jpegs, pixels):
@@ -49,6 +49,62 @@ def test_capsules(jpegs):
     for read in (memoryview, lambda tensor: tensor.numpy(), np.asarray):
         with pytest.raises(BufferError, match="bfloat16"):
             read(half)
+
+
+def refused(decoder, jpegs, out, found):
+    """Which exception of the exporter's was the cause."""
+    with pytest.raises(framewire.InvalidInput, match=f"^out: found {found}.*; accepted: writable") as caught:
+        decoder.decode(jpegs, out=out)
+    assert caught.value.subject == "out"
+    return caught.value.__cause__
+
+
+def test_memory_that_is_not_lent_is_named(jpegs):
+    decoder = tensor_decoder()
+
+    class Lends:
+        def __init__(self, raised, at):
+            self.raised, self.at = raised, at
+
+        def __dlpack_device__(self):
+            if self.at == "device":
+                raise self.raised
+            return (1, 0)
+
+        def __dlpack__(self, **_):
+            raise self.raised
+
+    for at in ("device", "capsule"):
+        for raised in (BufferError("mine"), ValueError("mine"), TypeError("mine"), framewire.Busy("mine")):
+            assert refused(decoder, jpegs, Lends(raised, at), ".*Lends'>, which does not lend") is raised
+        with pytest.raises(KeyboardInterrupt):
+            decoder.decode(jpegs, out=Lends(KeyboardInterrupt(), at))
+    assert decoder.decode(jpegs, out=tensor_decoder().decode(jpegs).tensor).ok == [True] * 5
+
+
+def test_torch_that_does_not_lend_its_memory_is_named(jpegs):
+    torch = pytest.importorskip("torch")
+    shape = (5, 3, 48, 64)
+    for out in (torch.zeros(shape, requires_grad=True), torch.zeros(shape).to_sparse(),
+                torch.zeros(shape, device="meta")):
+        assert refused(tensor_decoder(), jpegs, out, ".*Tensor.*lend") is not None
+    decoder = tensor_decoder(device=torch.device("cpu", 0))
+    assert decoder.decode(jpegs, out=torch.zeros(shape, requires_grad=True).detach()).ok == [True] * 5
+
+
+def test_out_may_be_numpys_bfloat16(jpegs):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    decoder = tensor_decoder(dtype="bfloat16")
+    out = np.zeros((5, 3, 48, 64), ml_dtypes.bfloat16)
+    assert decoder.decode(jpegs, out=out).tensor is out
+    assert (out.view(np.uint16).ravel() == elements_of(decoder.decode(jpegs).tensor)).all()
+    refused(decoder, jpegs, out[:4], r"bfloat16 \(4, 3, 48, 64\)")
+    refused(decoder, jpegs, out.view(np.uint16), "uint16")
+    refused(decoder, jpegs, out.astype(ml_dtypes.float8_e5m2), ".*ndarray")
+    refused(decoder, jpegs, np.zeros((5, 3, 48, 128), ml_dtypes.bfloat16)[..., ::2], "memory that is not C-")
+    out.flags.writeable = False
+    refused(decoder, jpegs, out, "read-only memory")
+    refused(tensor_decoder(), jpegs, out, ".*ndarray.*lend")
 
 
 def test_torch_shares_the_memory(jpegs):

@@ -28,6 +28,7 @@ def use(jpeg: bytes, mapped: mmap.mmap) -> None:
     width: int = result.report.output.width
     kinds: List[str] = [note.kind for note in result.report.warnings]
     view = memoryview(result)
+    samples = numpy.frombuffer(memoryview(result), "uint8")
     size: Tuple[int, int] = framewire.sizes([jpeg, view])[0]
     with framewire.Engine("turbo", threads=2) as engine:
         for answer in engine.map([jpeg, (jpeg, {"size": "3x"})], size="480x"):
@@ -141,6 +142,26 @@ def test_annotations_can_be_read_at_run_time():
     read = [typing.get_type_hints(one) for one in functions()]
     assert sum(map(len, read)) > 100
     assert typing.get_type_hints(framewire.sizes)["on_error"] == typing.Literal["raise", "return"]
+
+
+@pytest.mark.parametrize("name", framewire.__all__)
+def test_annotations_of_classes_can_be_read_at_run_time(name):
+    made = getattr(framewire, name)
+    if not isinstance(made, type):
+        return
+    hints = typing.get_type_hints(made)
+    assert not any(isinstance(hint, (str, typing.ForwardRef)) for hint in hints.values())
+    if hasattr(made, "_fields"):
+        assert set(hints) == set(made._fields)
+        assert typing.get_type_hints(made.__new__).keys() == hints.keys()
+        # What msgspec and pydantic read.
+        assert not any(isinstance(hint, (str, typing.ForwardRef)) for hint in made.__annotations__.values())
+    assert made.__module__ == "framewire"
+
+
+def test_classes_tell_of_one_another():
+    assert typing.get_type_hints(framewire.Report)["input"] is framewire.Image
+    assert typing.get_type_hints(framewire.Batch)["errors"] == typing.List[typing.Optional[framewire.Error]]
 
 
 def test_versions_agree():

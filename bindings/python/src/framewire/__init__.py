@@ -12,6 +12,8 @@ sizes(), inspect(). The words of the options: options(). Every error is an Error
 each status code.
 """
 
+import typing as _typing
+
 from . import _interpreter as _interpreter  # first: it may refuse
 from ._crops import center_crops, center_crops_to_shape, random_flips, random_resized_crops
 from ._engine import Engine
@@ -83,7 +85,13 @@ __all__ = [
     "resize_with_report",
     "sizes",
 ]
-for _name in __all__:
-    if isinstance(globals()[_name], type):
-        globals()[_name].__module__ = "framewire"
-del _name
+_public = [_made for _made in map(globals().get, __all__) if isinstance(_made, type)]
+for _class in _public:
+    # Read in the module whose names they are: typing.get_type_hints(), and what builds on it, looks in
+    # the one that the class says from now on. In place: __new__() of a named tuple shares them.
+    _hints = _typing.get_type_hints(_class, include_extras=True)
+    _own = getattr(_class, "__annotations__", {})
+    _own.update({_name: _hints[_name] for _name in _own})
+for _class in _public:
+    _class.__module__ = "framewire"
+del _class, _hints, _own, _public, _typing

@@ -11,16 +11,23 @@ from ._errors import InvalidInput
 
 _LEGACY_STREAM = 1  # as DLPack and CUDA number it
 _MAX_FLOAT32 = 3.4028234663852886e38
+_MIN_FLOAT32 = 1.401298464324817e-45  # above 0
+_MAX_SHOWN = 200  # characters of a value in a message
 _Input = TypeVar("_Input")
 
 
+def cut(text: str) -> str:
+    """A text that is no longer than a message should be."""
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
+
+
 def shown(value: object) -> str:
-    """What a message says of a value: its repr(), or its type where that raises.
+    """What a message says of a value: its repr(), cut, or its type where that raises.
 
     An int of more than 4300 digits has no repr().
     """
     try:
-        return repr(value)
+        return cut(repr(value))
     except Exception:
         return repr(type(value))
 
@@ -109,6 +116,8 @@ def width_and_height(size: object) -> Tuple[int, int]:
             sides = size.split("x")
             if all(side.isascii() and side.isdecimal() for side in size.split("x")):
                 sides = [int(side) for side in size.split("x")]
+        if any(map(is_bool, sides)):  # type: ignore[call-overload]
+            raise ValueError
         width, height = (operator.index(side) for side in sides)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         width = height = 0
@@ -156,8 +165,13 @@ def values_of_channels(name: str, value: object, default: float, count: int) -> 
         except ValueError:
             found = []
     # The library has 32 bits of each.
-    if len(found) != count or not all(abs(one) <= _MAX_FLOAT32 for one in found):
-        accepted = "one finite number" if count == 1 else f"a finite number, or {count}, one a channel"
+    low = _MIN_FLOAT32 if name == "std" else 0.0
+    if len(found) != count or not all(low <= abs(one) <= _MAX_FLOAT32 for one in found):
+        accepted = "a number from " + (
+            "1.4e-45 to 3.4e38, positive or negative" if name == "std" else "-3.4e38 to 3.4e38"
+        )
+        if count > 1:
+            accepted += f", or {count}, one a channel"
         raise InvalidInput(f"found {shown(value)}; accepted: {accepted}", subject=name)
     return (found + [default] * 3)[:3]
 
@@ -170,7 +184,7 @@ def device_ordinal(device: object) -> int:
             number_given = -1 if isinstance(device, bool) else operator.index(device)
         else:
             text = str(device)  # a torch.device, too
-            if text == "cpu":
+            if text in ("cpu", "cpu:0"):  # the CPU has but one number
                 return -1
             kind, _, ordinal = text.partition(":") if ":" in text else (text, "", "0")
             if kind == "cuda" and ordinal.isascii() and ordinal.isdecimal():

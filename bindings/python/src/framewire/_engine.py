@@ -251,7 +251,11 @@ class Engine:
         """Resizes what an iterable yields; an iterator over the answers.
 
         The iterable is read as answers are taken, never more than `window` items ahead, so that it
-        may be endless. Each item is a JPEG, as for resize(), or a tuple of a JPEG and a dict with
+        may be endless. The thread that takes answers reads it, by turns: no answer is given while it is
+        read. Where it takes longer than a millisecond for an item, an eighth of that time is waited for
+        an answer before it is asked again, and answers that are there go before it; where it is quick,
+        it is read first while fewer than half of `window` are under way. Where it gives an item only
+        for an answer, say window=1: one item is then read for each answer. Each item is a JPEG, as for resize(), or a tuple of a JPEG and a dict with
         options of its own, which go before `options`.
 
         Args:

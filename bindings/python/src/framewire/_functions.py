@@ -78,9 +78,8 @@ def sizes(
     result: List[Union[Tuple[int, int], Error]] = []
     for index, jpeg in enumerate(several(jpegs)):
         try:
-            result.append(_framewire.size_of(jpeg, is_upright))
+            result.append(_framewire.size_of(jpeg, is_upright, index))
         except Error as error:
-            error.index = index
             if on_error == "raise":
                 raise
             result.append(error.with_traceback(None))  # it would hold all of `jpegs`

@@ -9,7 +9,7 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import _framewire
-from ._arguments import is_bool, is_unicode, number, shown
+from ._arguments import cut, is_bool, is_unicode, number, shown
 from ._errors import InvalidInput, UnknownOption
 from ._errors import keywords as _keywords_of_names
 
@@ -25,7 +25,7 @@ class Option(NamedTuple):
     metavar: str
     """How a value is written, "WxH" say; empty for a flag."""
     choices: Tuple[str, ...]
-    """The words that are accepted, where the value is one of a few."""
+    """The words that are accepted, where the value is one of a few and nothing else."""
     default: str
     """As it would be written; empty where there is none."""
     help: str
@@ -33,23 +33,20 @@ class Option(NamedTuple):
 
 
 def _read_options() -> Tuple[Option, ...]:
-    return tuple(
-        Option(
-            name.replace("-", "_"),
-            metavar,
-            tuple(choices.split("|")) if choices else (),
-            default,
-            text,
-            group,
-        )
-        for name, metavar, choices, default, text, group in _framewire.option_specs()
-    )
+    options: List[Option] = []
+    for name, metavar, choices, default, text, group in _framewire.option_specs():
+        words: Tuple[str, ...] = tuple(choices.split("|")) if choices else ()
+        if any(":" in word for word in words):  # fp:X:Y is no word, but how a value is written
+            words, metavar = (), choices
+        options.append(Option(name.replace("-", "_"), metavar, words, default, text, group))
+    return tuple(options)
 
 
 _OPTIONS = _read_options()
 # Keyword arguments and the grammar's names. auto_orient is not the grammar's: no_auto_orient is.
 _NAMES: Dict[str, str] = {option.name: option.name.replace("_", "-") for option in _OPTIONS}
 _NEGATED = {"auto_orient": "no-auto-orient"}
+_FLAGS = frozenset(_NAMES[option.name] for option in _OPTIONS if not option.metavar)
 _FIXED = frozenset((str, int, float, bool, type(None)))  # and NumPy's numbers, by their base class
 _keywords_of_names.update({name: keyword for keyword, name in _NAMES.items()})
 
@@ -147,13 +144,19 @@ def _setting(keyword: str, value: object) -> Tuple[str, Optional[str]]:
     name = negated or _NAMES.get(keyword)
     if name is None:
         known = [*_NAMES, *_NEGATED]
-        near = difflib.get_close_matches(keyword.lower().replace("-", "_"), known, 1)
+        word = cut(keyword if keyword.isprintable() else repr(keyword)[1:-1])
+        near = difflib.get_close_matches(word.lower().replace("-", "_"), known, 1)
         hint = f"did you mean {near[0]}?" if near else "framewire.options() lists all"
-        raise UnknownOption(f"unknown option; {hint}", subject=keyword)
+        raise UnknownOption(f"unknown option; {hint}", subject=word)
     if value is None:
         return name, None
     text = _text(name, value)
-    if text is None or not is_unicode(text) or (negated and text not in ("true", "false")):
+    if (
+        text is None
+        or not is_unicode(text)
+        or (negated and text not in ("true", "false"))
+        or (not text and name in _FLAGS)  # which a command line's alone would switch on
+    ):
         accepted = "True or False" if negated else _accepted(name)
         raise InvalidInput(f"found {shown(value)}; accepted: {accepted}", subject=keyword)
     if negated:
@@ -183,14 +186,21 @@ def _parse(
     return _framewire.parse_options(_settings(keywords), base)
 
 
+def _is_number(value: object) -> bool:
+    try:
+        return isinstance(value, Number) and hash(value) is not None
+    except TypeError:  # a signalling NaN has none
+        return False
+
+
 def _is_fixed(value: object) -> bool:
-    """Whether it always means the same, as text, numbers and tuples of them do.
+    """Whether it always means the same, and has a hash, as text, numbers and tuples of them do.
 
     A tensor of torch, say, has a hash, too, but may be written to.
     """
     if isinstance(value, tuple):
-        return all(part.__class__ in _FIXED or isinstance(part, Number) for part in value)
-    return value.__class__ in _FIXED or isinstance(value, Number)
+        return all(part.__class__ in _FIXED or _is_number(part) for part in value)
+    return value.__class__ in _FIXED or _is_number(value)
 
 
 def _types(value: object) -> object:
