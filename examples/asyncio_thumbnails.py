@@ -11,25 +11,40 @@ import sys
 import framewire
 
 
-async def thumbnail(engine, path, out):
+def choose_targets(paths, out):
+    """Where each thumbnail goes. Ends the program where one would replace another, or an original."""
+    originals = {(found.st_dev, found.st_ino) for found in (path.stat() for path in paths if path.exists())}
+    targets = {}
+    for path in paths:
+        target = out / path.name
+        if target in targets:
+            sys.exit(f"{targets[target]} and {path} would both become {target}; give one of them at a time")
+        if target.exists() and (target.stat().st_dev, target.stat().st_ino) in originals:
+            sys.exit(f"{target} is an original; give another OUT_DIR")
+        targets[target] = path
+    return targets
+
+
+async def thumbnail(engine, path, target):
     """The path of what was written, or why nothing was."""
     try:
         jpeg = await asyncio.to_thread(path.read_bytes)
         result = await engine.aresize(jpeg, size="480x", quality=80)
-        await asyncio.to_thread((out / path.name).write_bytes, result.jpeg)
+        await asyncio.to_thread(target.write_bytes, result.jpeg)
     except (framewire.Error, OSError) as error:
         return f"{path}: {error}"
-    return f"{out / path.name}: {len(result.jpeg)} bytes"
+    return f"{target}: {len(result.jpeg)} bytes"
 
 
 async def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__.splitlines()[0])
     out = pathlib.Path(sys.argv[1])
+    targets = choose_targets([pathlib.Path(name) for name in sys.argv[2:]], out)
     out.mkdir(parents=True, exist_ok=True)
     with framewire.Engine() as engine:
         # An engine takes as many as its queue holds; further ones wait here for their turn.
-        tasks = [thumbnail(engine, pathlib.Path(name), out) for name in sys.argv[2:]]
+        tasks = [thumbnail(engine, path, target) for target, path in targets.items()]
         for done in asyncio.as_completed(tasks):
             print(await done)
 

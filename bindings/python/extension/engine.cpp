@@ -1,7 +1,6 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
 #include <chrono>
 #include <extension/engine.hpp>
 #include <extension/errors.hpp>
@@ -14,7 +13,7 @@ namespace framewire::python {
 namespace nb = nanobind;
 
 EngineHandle::EngineHandle(Engine&& engine)
-    : process_(getpid()), engine_(std::make_shared<Engine>(std::move(engine))) {
+    : fork_count_(fork_count()), engine_(std::make_shared<Engine>(std::move(engine))) {
   has_devices_ = !engine_->devices().empty();
 }
 
@@ -29,7 +28,7 @@ EngineHandle::~EngineHandle() {
   engine_.reset();
 }
 
-bool EngineHandle::forked() const noexcept { return getpid() != process_; }
+bool EngineHandle::forked() const noexcept { return fork_count() != fork_count_; }
 
 std::shared_ptr<Engine> EngineHandle::use() {
   // The process first: in a child the lock may have been left locked.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <sys/types.h>
 #include <atomic>
 #include <framewire/engine.hpp>
 #include <memory>
@@ -37,7 +36,7 @@ class EngineHandle {
   [[nodiscard]] std::atomic<int>& waiting() noexcept { return waiting_; }
 
  private:
-  const pid_t process_;
+  const unsigned fork_count_;
   std::mutex mutex_;  // of engine_. The GIL is never asked for, nor Python called, under it
   std::shared_ptr<Engine> engine_;
   bool has_devices_ = false;

@@ -23,8 +23,13 @@ void await_work() {
   while (at_work > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+std::atomic<unsigned> forks = 0;
+
 // The parent's threads are not here.
-void forget_work() { at_work = 0; }
+void begin_child() {
+  at_work = 0;
+  ++forks;
+}
 
 // Whether the interpreter ends by another thread.
 bool ends_here() { return ending && pthread_equal(pthread_self(), ending_thread) == 0; }
@@ -64,8 +69,10 @@ PyObject* call_python(PyObject* (*call)(PyObject*, PyObject*), nb::handle first,
   }
 }
 
+unsigned fork_count() noexcept { return forks.load(std::memory_order_relaxed); }
+
 void prepare_exit() {
-  static const int registered = pthread_atfork(nullptr, nullptr, &forget_work);
+  static const int registered = pthread_atfork(nullptr, nullptr, &begin_child);
   if (registered != 0) throw std::bad_alloc();
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&await_work));
 }

@@ -41,6 +41,10 @@ nanobind::object call_python(const nanobind::object& callable, const Arguments&.
   return nanobind::steal(result);
 }
 
+/// Another number in a child after fork() than in its parent; costs no system call, as getpid()
+/// does.
+[[nodiscard]] unsigned fork_count() noexcept;
+
 /// Has the process' exit wait for the work. The handler is registered before those of the package,
 /// and so runs behind them.
 void prepare_exit();

@@ -53,6 +53,23 @@ def test_asyncio(folder, tmp_path):
     assert "none.jpg: [Errno 2]" in ran.stdout
 
 
+def test_asyncio_replaces_neither_an_original_nor_another_thumbnail(folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copy(folder / "0.jpg", other / "0.jpg")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.jpg")}
+
+    def refused(*arguments):
+        command = [sys.executable, EXAMPLES / "asyncio_thumbnails.py", *arguments]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 1 and {path: path.read_bytes() for path in tmp_path.rglob("*.jpg")} == before
+        return ran.stderr
+
+    assert "0.jpg would both become" in refused(tmp_path / "out", folder / "0.jpg", other / "0.jpg")
+    assert "0.jpg is an original" in refused(folder, folder / "0.jpg")
+    assert "0.jpg is an original" in refused(other, other / "0.jpg", folder / "1.jpg")
+
+
 def test_dataloader(folder):
     ran = run("dataloader.py", folder, needs=["torch"])
     assert ran.stdout.count("(5, 3, 224, 224)") == 2

@@ -138,6 +138,21 @@ def test_an_actor_that_no_node_has_room_for_is_told_of_once(progress, settings):
     assert driver._room() >= 1 and said.getvalue().count("\n") == 1
 
 
+def test_a_shard_that_is_missing_is_named(program, tmp_path):
+    with tarfile.open(tmp_path / "0.tar", "w") as archive:
+        for i in range(25):  # that fail, too
+            archive.add(__file__, arcname=f"{i}.jpg")
+    group = Group(tuple(str(tmp_path / name) for name in ("none.tar", "0.tar")), str(tmp_path / "out"))
+    ended = framewire.ray._Worker(program, ["--size", "8x"]).run(group)
+    why = f"{tmp_path}/none.tar: cannot open: No such file or directory"
+    assert ended["failed"] == [why] and ended["code"] == 1
+    fake = FakeRay()
+    fake.get = lambda result: result
+    driver = framewire.ray._Driver(fake, [group], RaySettings(progress="never"), [], io.StringIO())
+    driver._take(framewire.ray._Busy(None, framewire.ray._Job(group), ended))
+    assert driver._report.failed_shards == [why] and driver._report.failed == 26
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """A head with one processor and a node with another."""
@@ -294,6 +309,10 @@ def test_what_fails_is_told(cluster, program, shards, tmp_path):
     wrong = Driver(cluster, program, arguments(shards, tmp_path / "x", "--sise", "3x"))
     wrong.wait(2)
     assert "--sise" in "".join(wrong.lines)
+    missing = Driver(cluster, program, [str(tmp_path / "none.tar"), str(tmp_path / "out")])
+    why = f"{tmp_path}/none.tar: cannot open: No such file or directory"
+    assert missing.wait(1)["failed_shards"] == [why]
+    assert f"framewire: {why}\n" in missing.lines
     for words in (["--size", "3x"], ["a.tar", "out", "--in-place"], ["a.jpg", "out"]):
         Driver(cluster, program, words).wait(2)
     none = Driver(cluster, str(tmp_path / "no-program"), arguments(shards, tmp_path / "x", "--attempts", "2"))

@@ -53,7 +53,8 @@ class _Worker:
             return dict(self._standing)
 
     def run(self, group: Group) -> Dict[str, Any]:
-        """How the program ended: its exit code, its report, and the last of what it said."""
+        """How the program ended: its exit code, its report, the last of what it said, and why shards failed."""
+        failed: List[str] = []
         with tempfile.TemporaryDirectory(prefix="framewire-ray-") as folder:
             names = os.path.join(folder, "shards")
             with open(names, "w", encoding="utf-8", errors="surrogateescape") as file:
@@ -62,16 +63,21 @@ class _Worker:
                        "--progress", "json", *self._options]
             with open(os.path.join(folder, "report"), "w+", encoding="utf-8") as report:
                 try:
-                    code, said = self._follow(command, report)
+                    code, said = self._follow(command, report, group, failed)
                 except OSError as error:
                     code, said = _CANNOT_RUN, [str(error)]
                 report.seek(0)
                 text = report.read()
         with self._lock:
             self._standing = {}
-        return {"code": code, "said": said, "report": json.loads(text) if text.strip() else {}}
+        return {"code": code, "said": said, "failed": failed,
+                "report": json.loads(text) if text.strip() else {}}
 
-    def _follow(self, command: List[str], report: TextIO) -> Tuple[int, List[str]]:
+    def _follow(self, command: List[str], report: TextIO, group: Group,
+                failed: List[str]) -> Tuple[int, List[str]]:
+        # The program calls shards as its list does, pictures by their shard and their name.
+        entries = {without_query(list_entry(shard)): without_query(shard) for shard in group.shards}
+
         def end_with_the_actor() -> None:
             self._libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
 
@@ -82,6 +88,8 @@ class _Worker:
             assert child.stderr is not None
             for line in child.stderr:
                 event = _event(line)
+                if event is not None and event.get("event") == "error" and event.get("subject") in entries:
+                    failed.append(f"{entries[event['subject']]}: {event.get('message')}")
                 if event is None or event.get("event") == "error":
                     # Enough to see why; the manifests have every row.
                     said = [*said[-19:], line.rstrip() if event is None else
@@ -143,6 +151,8 @@ class RayReport:
     """Groups that were handed out again."""
     errors: Dict[str, int] = dataclasses.field(default_factory=dict)
     """Failures by class."""
+    failed_shards: List[str] = dataclasses.field(default_factory=list)
+    """Shards that cannot be read, and why: "in/7.tar: cannot open: No such file or directory"."""
     given_up: List[str] = dataclasses.field(default_factory=list)
     """Shards of groups that failed too often; addresses of web servers without their queries."""
     reasons: List[str] = dataclasses.field(default_factory=list)
@@ -304,6 +314,7 @@ class _Driver:
         elsewhere = report.get("shards", {}).get("elsewhere", 0)
         if ended["code"] in (0, 1) and not elsewhere:
             self._report.add(report)
+            self._report.failed_shards += [without_queries(one, job.group.shards) for one in ended["failed"]]
             self._done += len(job.group.shards)
             return
         # A shard that another process has may be one that a dead actor had begun.
@@ -447,6 +458,8 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         print(f"framewire: {error}", file=sys.stderr)
         return 2
     print(json.dumps(dataclasses.asdict(report), indent=2))
+    for failed in report.failed_shards:
+        print(f"framewire: {failed}", file=sys.stderr)
     for reason in report.reasons:
         print(f"framewire: given up: {reason}", file=sys.stderr)
     if report.given_up:
