@@ -324,11 +324,11 @@ class TensorDecoder:
             out: memory to write to instead of new memory, which becomes Batch.tensor: writable,
                 C-contiguous, of the decoder's dtype and shape: (N, channels, height, width), or
                 (N, height, width, channels) with layout="NHWC". On the CPU a torch.Tensor, a NumPy
-                array, a framewire.Tensor, or anything else with DLPack or the buffer protocol; used
-                again and again it saves the kernel the work of new pages. On a GPU a torch.Tensor,
-                a CuPy array, a framewire.Tensor, or anything else in memory of that GPU with DLPack
-                or __cuda_array_interface__. Must not be read or written by others before the call
-                returns, except for what `stream` holds.
+                array, of ml_dtypes.bfloat16 too, a framewire.Tensor, or anything else with DLPack or
+                the buffer protocol; used again and again it saves the kernel the work of new pages.
+                On a GPU a torch.Tensor, a CuPy array, a framewire.Tensor, or anything else in memory
+                of that GPU with DLPack or __cuda_array_interface__. Must not be read or written by
+                others before the call returns, except for what `stream` holds.
             stream: for a decoder on a GPU: a CUDA stream of that GPU, as a torch.cuda.Stream, a
                 cupy.cuda.Stream, an object with __cuda_stream__(), or a number: a cudaStream_t, 1
                 for the legacy default stream, 2 for the per-thread one. `out` is written when what
