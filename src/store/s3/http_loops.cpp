@@ -110,7 +110,6 @@ void HttpLoop::begin(Entries::iterator entry) {
   }
   if (!easy) throw std::bad_alloc();
   if (const auto instead = entry->task->prepare(easy.get())) {
-    idle_.push_back(std::move(easy));
     return settle(waiting_, entry, *instead);
   }
   if (!set_option(easy.get(), CURLOPT_PRIVATE, static_cast<void*>(&*entry)) ||
@@ -141,9 +140,12 @@ void HttpLoop::take_ended() noexcept {
   }
 }
 
+// A handle whose attempt has failed is not used again: behind a name that could not be resolved
+// libcurl 7.88 refuses options of it for good. Connections are the multi handle's, and stay.
 void HttpLoop::end(Entries::iterator entry, CURLcode code) {
   const HttpTask::Next next = entry->task->ended(code);
-  idle_.push_back(std::move(entry->easy));
+  if (code == CURLE_OK) idle_.push_back(std::move(entry->easy));
+  entry->easy.reset();
   settle(active_, entry, next);
 }
 

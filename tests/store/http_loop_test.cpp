@@ -1,0 +1,64 @@
+// What is left of an attempt that failed, for those that come after it in the same loop.
+#include <gtest/gtest.h>
+#include <future>
+#include <store/s3/http_loops.hpp>
+#include <tests/store/scripted_server.hpp>
+
+namespace framewire::store::s3 {
+namespace {
+
+using namespace framewire::test;
+
+/// Asks one address after the other, with every option that requests to stores have.
+class AskInTurn final : public HttpTask {
+ public:
+  AskInTurn(std::vector<std::string> urls, std::promise<std::vector<CURLcode>> codes)
+      : urls_(std::move(urls)), codes_(std::move(codes)) {}
+
+  std::optional<Next> prepare(CURL* easy) override {
+    const bool good = set_common_options(easy, urls_[found_.size()]) &&
+                      set_option(easy, CURLOPT_BUFFERSIZE, 256L * 1'024) &&
+                      set_option(easy, CURLOPT_PROXY, "") &&
+                      set_option(easy, CURLOPT_WRITEFUNCTION, &drop);
+    if (good) return std::nullopt;
+    return ended(CURLE_BAD_FUNCTION_ARGUMENT);
+  }
+  Next ended(CURLcode code) override {
+    found_.push_back(code);
+    if (found_.size() < urls_.size()) return base::Clock::now();
+    codes_.set_value(found_);
+    return std::nullopt;
+  }
+  bool cancelled() const noexcept override { return false; }
+  void give_up(Status) noexcept override { codes_.set_value({}); }
+
+ private:
+  static std::size_t drop(char*, std::size_t size, std::size_t count, void*) {
+    return size * count;
+  }
+
+  const std::vector<std::string> urls_;
+  std::promise<std::vector<CURLcode>> codes_;
+  std::vector<CURLcode> found_;
+};
+
+TEST(HttpLoops, ANameThatCannotBeResolvedHarmsNoLaterRequest) {
+  const ScriptedServer server([](const Asked&) { return reply(200, "here"); });
+  HttpLoop loop(8);
+  ASSERT_TRUE(loop.start());
+  // No resolver looks for a name with an empty part.
+  const std::string nowhere = "http://no..where/";
+  std::promise<std::vector<CURLcode>> codes;
+  auto got = codes.get_future();
+  loop.submit(std::make_unique<AskInTurn>(
+      std::vector<std::string>{server.url(), nowhere, server.url(), nowhere, nowhere, server.url()},
+      std::move(codes)));
+  constexpr CURLcode kMissed = CURLE_COULDNT_RESOLVE_HOST;
+  EXPECT_EQ(got.get(),
+            (std::vector<CURLcode>{CURLE_OK, kMissed, CURLE_OK, kMissed, kMissed, CURLE_OK}));
+  EXPECT_EQ(server.requests(), 3u);
+  EXPECT_EQ(server.connections(), 1u) << "connections outlive handles";
+}
+
+}  // namespace
+}  // namespace framewire::store::s3
