@@ -169,7 +169,8 @@ std::string value_text(const ResizeOptions& options, Text name) {
   return row == rows.end() ? std::string() : row->print(options);
 }
 
-std::string options_json(const ResizeOptions& defaults) {
+std::string options_json(const ServiceSettings& settings) {
+  const ResizeOptions& defaults = settings.defaults;
   inspect::Value list = inspect::Value::array();
   for (const OptionSpec& spec : client_options()) {
     inspect::Value option = inspect::Value::object("name", spec.name, "metavar", spec.metavar,
@@ -183,7 +184,8 @@ std::string options_json(const ResizeOptions& defaults) {
     }
     list.push_back(std::move(option));
   }
-  return inspect::pretty(inspect::Value::object("options", std::move(list)));
+  return inspect::pretty(
+      inspect::Value::object("options", std::move(list), "uploads", takes_uploads(settings)));
 }
 
 Response page_response() {
@@ -228,6 +230,11 @@ std::optional<Response> route(Exchange& exchange, const SharedState& shared) {
   const bool upload = exchange.action == Action::kResize || exchange.action == Action::kInspect;
   if (!upload && exchange.head.has_body()) {
     return refuse(exchange, Code::kBadRequest, "invalid_input", "such a request has no body");
+  }
+  if (upload && !takes_uploads(snapshot.settings)) {
+    return refuse(exchange, Code::kForbidden, "denied",
+                  "pictures are not taken here; the setting uploads says so, or keys or "
+                  "only-presets without a secret");
   }
   const bool guarded = upload || exchange.action == Action::kImage;
   if (guarded && !has_secret(exchange.head, snapshot.settings.secret)) {
@@ -288,7 +295,7 @@ Response answer_at_once(const Exchange& exchange, const SharedState& shared) {
   response.text = "ok\n";
   if (exchange.action == Action::kOptions) {
     response.content_type = "application/json";
-    response.text = options_json(exchange.snapshot->settings.defaults);
+    response.text = options_json(exchange.snapshot->settings);
   }
   return response;
 }

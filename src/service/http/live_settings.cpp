@@ -71,6 +71,7 @@ constexpr Text kLive[] = {
     "allow-raw",
     "no-page",
     "allow-origin",
+    "uploads",
     "secret",
     "log",
 };

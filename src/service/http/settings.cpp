@@ -19,6 +19,7 @@ constexpr std::uint64_t kMaxTimeoutMs = 86'400'000;
 constexpr Text kLogWords[] = {"none", "errors", "requests"};
 constexpr Text kTlsVersionWords[] = {"1.2", "1.3"};
 constexpr Text kSwitchWords[] = {"off", "on"};
+constexpr Text kUploadWords[] = {"auto", "on", "off"};
 constexpr Text kMpsWords[] = {"off", "on", "attach"};
 
 constexpr Text kThreadsAccepted = "a whole number from 0 to 1024; 0 is chosen";
@@ -413,6 +414,11 @@ constexpr SettingRow kSettingRows[] = {
      [](const S& s) { return options::print_flag(!s.page); }},
     TEXT_ROW("allow-origin", "ORIGIN", allow_origin, "Answers",
              "value of Access-Control-Allow-Origin"),
+    {{"uploads", "HOW", "auto|on|off", "", "whether POST takes pictures; auto: unless keys or "
+      "only-presets bind URLs, which no upload is bound by, and there is no secret", "Answers"},
+     "auto, on or off",
+     [](S& s, Text t) { return options::parse_word(t, kUploadWords, s.uploads); },
+     [](const S& s) { return options::print_word(s.uploads, kUploadWords); }},
     {{"secret", "TEXT", "", "", "what Authorization: Bearer must bring for pictures", "Answers"},
      kTextAccepted,
      [](S& s, Text t) { return parse_text(t, s.secret); },

@@ -23,6 +23,10 @@ enum class TlsVersion : std::uint8_t { k12, k13 };
 /// starts and ends; through one that runs.
 enum class MpsMode : std::uint8_t { kOff, kOn, kAttach };
 
+/// Whether POST takes pictures of the client's. kAuto: unless only signed URLs or presets are
+/// answered and there is no secret, since an upload names neither.
+enum class UploadMode : std::uint8_t { kAuto, kOn, kOff };
+
 struct MpsSettings {
   MpsMode mode = MpsMode::kOff;
   std::string program;             ///< nvidia-cuda-mps-control; empty: looked for
@@ -119,7 +123,8 @@ struct ServiceSettings {
   bool allow_raw = false;       ///< originals may be asked for as they are
   bool page = true;             ///< the page to try the service on, at /
   std::string allow_origin;     ///< of Access-Control-Allow-Origin; empty: none
-  std::string secret;           ///< of Authorization: Bearer; empty: none is asked for
+  UploadMode uploads = UploadMode::kAuto;
+  std::string secret;  ///< of Authorization: Bearer; empty: none is asked for
 
   /// What a request that says nothing gets: defaults, limits, codec.
   ResizeOptions defaults;
@@ -133,6 +138,13 @@ struct ServiceSettings {
 [[nodiscard]] constexpr std::uint64_t most_requests(const ServiceSettings& settings,
                                                     bool has_device) {
   return settings.queue != 0 ? settings.queue : has_device ? 1024 : 256;
+}
+
+/// Whether POST /v1/resize and /v1/inspect are answered.
+[[nodiscard]] constexpr bool takes_uploads(const ServiceSettings& settings) {
+  if (settings.uploads != UploadMode::kAuto) return settings.uploads == UploadMode::kOn;
+  const bool urls_are_bound = !settings.url.keys.empty() || settings.url.only_presets;
+  return !urls_are_bound || !settings.secret.empty();
 }
 
 /// One setting. Its name is a flag's (--max-header-bytes), an environment variable's
