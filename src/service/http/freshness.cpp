@@ -1,5 +1,7 @@
+#include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <service/http/freshness.hpp>
 #include <service/http/head.hpp>
@@ -16,6 +18,7 @@ struct Directives {
   bool revalidate = false;  ///< no-cache
   bool has_age = false;     ///< max-age or s-maxage
   std::int64_t max_age_s = 0;
+  std::int64_t least_age_s = 0;  ///< of both
 };
 
 // Digits alone; more of them than a number holds are for ever.
@@ -47,6 +50,7 @@ Directives read_directives(Text list) noexcept {
     const bool for_shared = is("s-maxage");
     if (for_shared || (for_all && !shared_age)) {
       const std::int64_t age_s = read_seconds(value).value_or(0);
+      found.least_age_s = found.has_age ? std::min(found.least_age_s, age_s) : age_s;
       // Where there are two, the smaller counts.
       const bool again = found.has_age && for_shared == shared_age;
       found.max_age_s = again ? std::min(found.max_age_s, age_s) : age_s;
@@ -56,6 +60,30 @@ Directives read_directives(Text list) noexcept {
     list = comma == Text::npos ? Text() : list.substr(comma + 1);
   }
   return found;
+}
+
+// The first directive of a list, whose quoted texts may have commas in them.
+// @return its length
+std::size_t directive_length(Text list) noexcept {
+  bool quoted = false;
+  for (std::size_t at = 0; at < list.size(); ++at) {
+    if (quoted && list[at] == '\\') {
+      ++at;
+    } else if (list[at] == '"') {
+      quoted = !quoted;
+    } else if (list[at] == ',' && !quoted) {
+      return at;
+    }
+  }
+  return list.size();
+}
+
+// Whether a directive says how long something holds.
+bool is_about_time(Text directive) noexcept {
+  constexpr Text kNames[] = {"max-age", "s-maxage", "stale-while-revalidate", "stale-if-error",
+                             "immutable"};
+  const Text name = trim(directive.substr(0, directive.find('=')));
+  return std::ranges::any_of(kNames, [&](Text known) { return equal_ignoring_case(name, known); });
 }
 
 }  // namespace
@@ -82,6 +110,33 @@ Freshness freshness_of(const OriginWord& word, std::int64_t now_s, std::int64_t 
   }
   result.fresh_s = std::clamp<std::int64_t>(lifetime_s, 0, max_s);
   return result;
+}
+
+std::optional<std::int64_t> lifetime_left(const OriginWord& word, std::int64_t made_s,
+                                          std::int64_t now_s) noexcept {
+  const Directives directives = read_directives(word.cache_control);
+  std::int64_t until_s = 0;
+  if (directives.has_age) {
+    until_s = made_s + directives.least_age_s;
+  } else if (!word.expires.empty()) {
+    until_s = parse_http_date(word.expires);
+  } else {
+    return std::nullopt;
+  }
+  return until_s > now_s ? until_s - now_s : 0;
+}
+
+bool says_lifetime(Text cache_control) noexcept { return read_directives(cache_control).has_age; }
+
+std::string with_lifetime(Text cache_control, std::int64_t lifetime_s) {
+  std::string made;
+  while (!cache_control.empty()) {
+    const std::size_t length = directive_length(cache_control);
+    const Text one = trim(cache_control.substr(0, length));
+    if (!one.empty() && !is_about_time(one)) fmt::format_to(std::back_inserter(made), "{}, ", one);
+    cache_control.remove_prefix(std::min(length + 1, cache_control.size()));
+  }
+  return made + fmt::format("max-age={}", lifetime_s);
 }
 
 std::int64_t age_seconds(Text age) noexcept { return read_seconds(age).value_or(0); }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <service/http/freshness.hpp>
 #include <service/http/images.hpp>
 #include <service/http/report_fields.hpp>
 
@@ -16,28 +17,30 @@ std::int64_t unix_now() {
       .count();
 }
 
-bool hands_on_origins_word(const Exchange& exchange, const ImageOutcome& outcome,
-                           const ServiceSettings& settings) {
-  return exchange.image.expires.value_or(0) <= 0 && settings.cache_control_passthrough &&
-         !outcome.is_fallback && !outcome.cache_control.empty();
-}
+struct CacheControlField {
+  std::string text;
+  bool counts_from_origin = false;  ///< its times count from when the origin said them
+};
 
-// The URL's own expiry goes before the origin's word, and that before the server's.
-std::string cache_control(const Exchange& exchange, const ImageOutcome& outcome,
-                          const ServiceSettings& settings) {
-  if (hands_on_origins_word(exchange, outcome, settings)) return outcome.cache_control;
+// The smaller of what the origin (or else the server) and the URL's own expiry allow. What else the
+// origin says, private and no-store above all, holds whatever the URL says.
+CacheControlField cache_control(const Exchange& exchange, const ImageOutcome& outcome,
+                                const ServiceSettings& settings) {
   const std::int64_t now = unix_now();
+  const std::int64_t expires = exchange.image.expires.value_or(0);
+  const bool passes = settings.cache_control_passthrough && !outcome.is_fallback;
+  const bool has_word = passes && !outcome.cache_control.empty();
+  const bool in_its_field = says_lifetime(outcome.cache_control) || outcome.expires.empty();
+  if (has_word && in_its_field && expires <= 0) return {outcome.cache_control, true};
   auto ttl =
       static_cast<std::int64_t>(outcome.is_fallback ? settings.fallback_ttl_s : settings.ttl_s);
-  const std::int64_t expires = exchange.image.expires.value_or(0);
-  if (expires > 0) {
-    ttl = std::min(ttl, std::max<std::int64_t>(expires - now, 0));
-  } else if (settings.cache_control_passthrough && !outcome.is_fallback) {
-    const std::int64_t until = parse_http_date(outcome.expires);
-    if (until > now) ttl = until - now;
+  if (passes) {
+    const OriginWord word{.cache_control = outcome.cache_control, .expires = outcome.expires};
+    ttl = lifetime_left(word, outcome.made_s, now).value_or(ttl);
   }
-  if (ttl <= 0) return "no-cache";
-  return fmt::format("max-age={}, public", ttl);
+  if (expires > 0) ttl = std::min(ttl, std::max<std::int64_t>(expires - now, 0));
+  if (has_word) return {with_lifetime(outcome.cache_control, ttl)};
+  return {ttl <= 0 ? "no-cache" : fmt::format("max-age={}, public", ttl)};
 }
 
 // RFC 6266: a name of ASCII for all, and the real one for those who read filename*.
@@ -81,11 +84,12 @@ void add_debug_fields(Response& response, const ImageOutcome& outcome) {
 
 void add_caching_fields(Response& response, const Exchange& exchange, const ImageOutcome& outcome,
                         const ServiceSettings& settings) {
-  response.add_field("Cache-Control", cache_control(exchange, outcome, settings));
+  const CacheControlField control = cache_control(exchange, outcome, settings);
+  response.add_field("Cache-Control", control.text);
   // RFC 9111 5.1: the origin's max-age counts from when the origin said it.
   constexpr std::int64_t kMaxAge_s = std::int64_t{1} << 31;  // RFC 9111 1.2.2
   const std::int64_t age = std::clamp<std::int64_t>(unix_now() - outcome.made_s, 0, kMaxAge_s);
-  if (hands_on_origins_word(exchange, outcome, settings) && (age > 0 || outcome.from_cache)) {
+  if (control.counts_from_origin && (age > 0 || outcome.from_cache)) {
     response.add_field("Age", fmt::format("{}", age));
   }
   if (!outcome.etag.empty()) response.add_field("ETag", outcome.etag);
