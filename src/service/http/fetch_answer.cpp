@@ -32,8 +32,11 @@ FetchAnswer fetch_answer(const source::FetchError& error) noexcept {
     case Kind::kTls:
     case Kind::kTooManyRedirects:
     case Kind::kBadRedirect:
-      // One answer for all: what is on the inside is not to be told from outside.
+      // One answer for all: URLs name origins, and what is on the inside is not to be told from
+      // outside. The object store is the operator's own, and its failures are the server's.
       return {Code::kNotFound, "not_found", "there is no such original"};
+    case Kind::kStore:
+      return {Code::kBadGateway, word, "the object store failed"};
     case Kind::kOriginStatus:
       return {code_of_origin(error.origin_status), word, message_of_origin(error.origin_status)};
     case Kind::kBadAnswer:

@@ -25,6 +25,8 @@ std::string_view to_string(FetchErrorKind kind) noexcept {
       return "too_many_redirects";
     case FetchErrorKind::kBadRedirect:
       return "bad_redirect";
+    case FetchErrorKind::kStore:
+      return "store";
     case FetchErrorKind::kOriginStatus:
       return "origin_status";
     case FetchErrorKind::kBadAnswer:

@@ -37,7 +37,7 @@ FetchErrorKind kind_of_failure(StatusCode code) noexcept {
     case StatusCode::kCancelled:
       return FetchErrorKind::kCancelled;
     case StatusCode::kIoError:
-      return FetchErrorKind::kConnect;
+      return FetchErrorKind::kStore;
     default:
       return FetchErrorKind::kIo;
   }
@@ -136,6 +136,8 @@ class OriginalSink final : public store::BodySink {
     const std::string why = answer.why ? about(*answer.why) : job_.url.text();
     if (answer.status == 404) return fail_fetch(FetchErrorKind::kNotFound, why);
     if (answer.status == 429 || answer.status == 503) return fail_fetch(FetchErrorKind::kBusy, why);
+    // Another region, or no store at all: what the operator named is wrong, not what the URL did.
+    if (answer.status < 400) return fail_fetch(FetchErrorKind::kStore, why);
     return tl::unexpected(fetch_error(FetchErrorKind::kOriginStatus, why, answer.status));
   }
 

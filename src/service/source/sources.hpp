@@ -30,8 +30,9 @@ enum class FetchErrorKind : std::uint8_t {
   kTls,                ///< no handshake, or a certificate that is not the host's
   kTooManyRedirects,   ///< more than SourceSettings::max_redirects
   kBadRedirect,        ///< a redirect without a Location that can be read
-  kOriginStatus,     ///< the origin answered neither 200, a whole 206, nor a 304 that was asked for
-  kBadAnswer,        ///< not HTTP, more header than is read, or contradicting lengths
+  kStore,         ///< the object store cannot be reached, redirects, or answers what makes no sense
+  kOriginStatus,  ///< the origin answered neither 200, a whole 206, nor a 304 that was asked for
+  kBadAnswer,     ///< not HTTP, more header than is read, or contradicting lengths
   kContentEncoding,  ///< compressed in another way than gzip
   kTruncated,        ///< the connection ended before the body did
   kTooLarge,         ///< more than max_bytes, by its length or while it came

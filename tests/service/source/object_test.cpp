@@ -130,7 +130,7 @@ TEST(SourceObjects, ConditionsGoOnToTheStore) {
   EXPECT_NE(heads.last().find("if-modified-since: Sun, 06 Nov"), std::string::npos);
 
   // Nobody asked: no answer is not modified.
-  EXPECT_EQ(kind_of(origin.fetch("s3://photos/a.jpg")), "origin_status");
+  EXPECT_EQ(kind_of(origin.fetch("s3://photos/a.jpg")), "store");
 }
 
 TEST(SourceObjects, RefusalsOfTheStore) {
@@ -142,7 +142,7 @@ TEST(SourceObjects, RefusalsOfTheStore) {
   };
   for (const Refusal& row : {Refusal{404, "NoSuchKey", "not_found", 0},
                              Refusal{403, "AccessDenied", "origin_status", 403},
-                             Refusal{301, "PermanentRedirect", "origin_status", 301},
+                             Refusal{301, "PermanentRedirect", "store", 0},
                              Refusal{416, "InvalidRange", "origin_status", 416}}) {
     Heads heads;
     ObjectOrigin origin(heads.answering(refusal_of(row.status, row.code)));
@@ -260,7 +260,7 @@ TEST(SourceObjectsAttack, SizesAreBoundedBeforeMemoryIsTaken) {
   ObjectOrigin endless(heads.answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                                        "1\r\nx\r\n0\r\n\r\n"),
                        settings);
-  EXPECT_EQ(kind_of(endless.fetch("s3://photos/a.jpg")), "connect");
+  EXPECT_EQ(kind_of(endless.fetch("s3://photos/a.jpg")), "store");
 }
 
 TEST(SourceObjectsAttack, ASilentStoreHoldsNobody) {
