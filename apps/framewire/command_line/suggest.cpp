@@ -4,10 +4,9 @@
 #include <vector>
 
 namespace framewire::app {
-namespace {
 
 // Levenshtein's distance by the two-row scheme (R. Wagner, M. Fischer, 1974).
-std::size_t distance(std::string_view a, std::string_view b) {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -22,8 +21,6 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-}  // namespace
-
 std::string_view nearest(std::string_view typed, std::span<const std::string_view> words) {
   constexpr std::size_t kLongest = 40;  // nobody means an option by more
   std::string_view best;
@@ -32,7 +29,7 @@ std::string_view nearest(std::string_view typed, std::span<const std::string_vie
   for (const std::string_view word : words) {
     // A beginning of a word is near it, however much is missing.
     const bool begins = typed.size() >= 3 && word.starts_with(typed);
-    const std::size_t edits = begins ? 1 : distance(typed, word);
+    const std::size_t edits = begins ? 1 : edit_distance(typed, word);
     if (edits < best_distance || (edits == best_distance && best.empty())) {
       best = word;
       best_distance = edits;

@@ -57,7 +57,9 @@ GivenSettings read_environment(const char* const* environment) {
     const std::string variable = variable_of(name) + "=";
     for (const char* const* entry = environment; *entry != nullptr; ++entry) {
       const Text text(*entry);
-      if (!text.starts_with(variable) || text.size() == variable.size()) continue;
+      if (!text.starts_with(variable)) continue;
+      // An empty secret is refused, not taken for none.
+      if (text.size() == variable.size() && !is_secret(name)) continue;
       given[std::string(name)] = {std::string(text.substr(variable.size())),
                                   fmt::format("environment, {}", variable_of(name))};
     }

@@ -24,7 +24,8 @@ using GivenSettings = std::map<std::string, GivenSetting, std::less<>>;
 /// @return invalid_input with name and line: no TOML, an unknown key, a value of another kind
 [[nodiscard]] Result<GivenSettings> read_toml(std::string_view text, std::string_view name);
 
-/// Picks FRAMEWIRE_NAME of every setting out of an environment. Empty values are as unset.
+/// Picks FRAMEWIRE_NAME of every setting out of an environment. Empty values are as unset,
+/// but those of secrets, which configure() refuses.
 /// @param environment  as `environ`, ends with a null pointer
 [[nodiscard]] GivenSettings read_environment(const char* const* environment);
 

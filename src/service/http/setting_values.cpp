@@ -1,7 +1,11 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
 #include <base/options_values.hpp>
 #include <limits>
+#include <service/http/head.hpp>
 #include <service/http/setting_values.hpp>
+#include <service/url/settings.hpp>
 
 namespace framewire::service::http {
 namespace {
@@ -10,7 +14,37 @@ using Text = std::string_view;
 
 constexpr std::uint64_t kKiB = 1024;
 
+constexpr std::size_t kMaxTextBytes = 64u << 10;
+
 }  // namespace
+
+bool is_text(Text text) {
+  return text.size() <= kMaxTextBytes && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+         });
+}
+
+bool parse_text(Text text, std::string& out) {
+  if (!is_text(text)) return false;
+  out = text;
+  return true;
+}
+
+bool parse_list(Text text, std::vector<std::string>& out) {
+  if (!is_text(text)) return false;
+  out = url::split_list(text, ",");
+  return true;
+}
+
+std::string print_list(const std::vector<std::string>& list) {
+  return fmt::format("{}", fmt::join(list, ","));
+}
+
+bool has_empty_secret(Text text, bool is_list) {
+  if (!is_list) return trim(text).empty();
+  const auto entries = static_cast<std::size_t>(std::count(text.begin(), text.end(), ',')) + 1;
+  return url::split_list(text, ",").size() != entries;
+}
 
 bool parse_small_bytes(Text text, std::uint64_t& out) {
   std::uint64_t value = 0;

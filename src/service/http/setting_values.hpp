@@ -9,6 +9,17 @@
 
 namespace framewire::service::http {
 
+/// At most 64 KiB without control characters.
+[[nodiscard]] bool is_text(std::string_view text);
+[[nodiscard]] bool parse_text(std::string_view text, std::string& out);
+/// Texts joined by commas; empty ones do not count.
+[[nodiscard]] bool parse_list(std::string_view text, std::vector<std::string>& out);
+[[nodiscard]] std::string print_list(const std::vector<std::string>& list);
+
+/// Whether a secret, or one of several joined by commas, is empty or of blanks alone: most often a
+/// variable that was not set where it was put together.
+[[nodiscard]] bool has_empty_secret(std::string_view text, bool is_list);
+
 /// A bound of bytes from 1 KiB to 1 GiB: small enough to hold for each connection.
 [[nodiscard]] bool parse_small_bytes(std::string_view text, std::uint64_t& out);
 

@@ -72,14 +72,6 @@ bool parse_listen(S& settings, Text text) {
   return true;
 }
 
-constexpr std::size_t kMaxTextBytes = 64u << 10;
-
-bool is_text(Text text) {
-  return text.size() <= kMaxTextBytes && std::none_of(text.begin(), text.end(), [](char c) {
-           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-         });
-}
-
 // As parse_listen, with words.
 bool parse_metrics(S& settings, Text text) {
   if (text == "none" || text.empty()) {
@@ -103,20 +95,8 @@ std::string number(Number value) {
 
 constexpr Text kFlagAccepted = "true or false";
 constexpr Text kListAccepted = "texts joined by commas";
+constexpr Text kSecretsAccepted = "texts joined by commas, none of them empty";
 constexpr Text kTextAccepted = "a text without control characters";
-bool parse_text(Text text, std::string& out) {
-  if (!is_text(text)) return false;
-  out = text;
-  return true;
-}
-bool parse_list(Text text, std::vector<std::string>& out) {
-  if (!is_text(text)) return false;
-  out = url::split_list(text, ",");
-  return true;
-}
-std::string print_list(const std::vector<std::string>& list) {
-  return fmt::format("{}", fmt::join(list, ","));
-}
 bool parse_milliseconds(Text text, std::chrono::milliseconds& out) {
   std::uint64_t value = 0;
   if (!parse_timeout(text, value)) return false;
@@ -328,10 +308,10 @@ constexpr SettingRow kSettingRows[] = {
     TEXT_ROW("origin-ca", "FILE", source.ca_file, "Originals",
              "authorities that https origins are checked by, PEM; the system's, if not given"),
     {{"keys", "LIST", "", "", "keys of signatures, hexadecimal; without keys any signature passes",
-      "URLs"}, kListAccepted,
+      "URLs"}, kSecretsAccepted,
      [](S& s, Text t) { return parse_list(t, s.url.keys); },
      [](const S& s) { return print_list(s.url.keys); }, true},
-    {{"salts", "LIST", "", "", "salts of signatures, one for each key", "URLs"}, kListAccepted,
+    {{"salts", "LIST", "", "", "salts of signatures, one for each key", "URLs"}, kSecretsAccepted,
      [](S& s, Text t) { return parse_list(t, s.url.salts); },
      [](const S& s) { return print_list(s.url.salts); }, true},
     {{"signature-size", "N", "", "", "bytes of a signature that count", "URLs"},
@@ -339,7 +319,7 @@ constexpr SettingRow kSettingRows[] = {
      [](S& s, Text t) { return options::parse_integer(t, 1, 32, s.url.signature_size); },
      [](const S& s) { return number(s.url.signature_size); }},
     {{"trusted-signatures", "LIST", "", "", "signatures that pass as they are", "URLs"},
-     kListAccepted,
+     kSecretsAccepted,
      [](S& s, Text t) { return parse_list(t, s.url.trusted_signatures); },
      [](const S& s) { return print_list(s.url.trusted_signatures); }, true},
     LIST_ROW("presets", url.presets, "URLs", "named options: name=option/option"),
@@ -420,7 +400,7 @@ constexpr SettingRow kSettingRows[] = {
      [](S& s, Text t) { return options::parse_word(t, kUploadWords, s.uploads); },
      [](const S& s) { return options::print_word(s.uploads, kUploadWords); }},
     {{"secret", "TEXT", "", "", "what Authorization: Bearer must bring for pictures", "Answers"},
-     kTextAccepted,
+     "a text that is not empty, without control characters",
      [](S& s, Text t) { return parse_text(t, s.secret); },
      [](const S& s) { return s.secret; }, true},
     {{"metrics", "LIST", "", "", "where Prometheus finds /metrics: addresses of its own, as for "
@@ -463,9 +443,12 @@ std::span<const OptionSpec> setting_specs() {
 Result<void> set_setting(ServiceSettings& settings, Text name, Text value) {
   for (const SettingRow& row : kSettingRows) {
     if (row.option.name != name) continue;
-    if (row.parse(settings, value)) return {};
-    const std::string found =
-        row.is_secret ? "something else" : fmt::format("'{}'", value.substr(0, 100));
+    const bool lacks_secret =
+        row.is_secret && has_empty_secret(value, row.option.metavar == "LIST");
+    if (!lacks_secret && row.parse(settings, value)) return {};
+    const std::string found = lacks_secret    ? "an empty text, which would ask for nothing"
+                              : row.is_secret ? "something else"
+                                              : fmt::format("'{}'", value.substr(0, 100));
     return bad_value(name, fmt::format("found {}; accepted: {}", found, row.accepted));
   }
   const auto specs = option_specs();

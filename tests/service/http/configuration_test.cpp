@@ -102,6 +102,30 @@ TEST(HttpConfiguration, SecretsAreNotShown) {
   EXPECT_EQ(wrong.error().to_string().find("sh\n"), std::string::npos);
 }
 
+TEST(HttpConfiguration, EmptySecretsAreRefusedWhereverTheyStand) {
+  const auto message = [](const Result<Configuration>& made) {
+    return made ? std::string("accepted") : made.error().to_string();
+  };
+  for (const char* line :
+       {"secret = \"\"", "secret = \"  \"", "keys = [\"\"]", "keys = [\"aa\", \"\"]",
+        "salts = [\"\"]", "salts = \"aa,,bb\"", "trusted-signatures = [\"\"]"}) {
+    const auto file = read_toml(line, "a.toml");
+    ASSERT_TRUE(file) << line;
+    const std::string told = message(configure(*file, {}, {}));
+    EXPECT_NE(told.find("an empty text"), std::string::npos) << line << ": " << told;
+    EXPECT_NE(told.find("a.toml:1"), std::string::npos) << line << ": " << told;
+  }
+  for (const char* name : {"secret", "keys", "salts"}) {
+    EXPECT_NE(message(configure({}, {}, {{name, {"", "flag"}}})).find("accepted: "),
+              std::string::npos)
+        << name;
+  }
+  const char* environment[] = {"FRAMEWIRE_SECRET=", nullptr};
+  EXPECT_NE(message(configure({}, read_environment(environment), {})).find("FRAMEWIRE_SECRET"),
+            std::string::npos);
+  EXPECT_TRUE(configure({}, {}, {{"secret", {"a,,b", "flag"}}})) << "commas are its own";
+}
+
 TEST(HttpConfiguration, EverySettingReadsBackWhatItPrints) {
   for (const SettingRow& row : setting_rows()) {
     const std::string text = row.default_text();

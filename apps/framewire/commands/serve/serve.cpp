@@ -8,6 +8,7 @@
 #include <command_line/command.hpp>
 #include <commands/serve/check.hpp>
 #include <commands/serve/clients.hpp>
+#include <commands/serve/environment.hpp>
 #include <commands/serve/health.hpp>
 #include <commands/serve/local_clients.hpp>
 #include <commands/serve/mps.hpp>
@@ -179,6 +180,10 @@ int serve(const ServeSignals& signals, ServiceManager& manager,
 }  // namespace
 
 int run_serve(const Arguments& arguments) {
+  if (auto known = check_variables(environ); !known) {
+    const Status& error = known.error();
+    return report_usage("serve", fmt::format("{}: {}", error.subject(), error.message()));
+  }
   auto configuration = read_configuration(arguments);
   if (!configuration) {
     const Status& error = configuration.error();
