@@ -203,6 +203,19 @@ TEST_P(SourceFilesAttack, HiddenNamesAndPathsThatAreNone) {
   }
 }
 
+// As volumes of Kubernetes (..data) and git-annex have them.
+TEST(SourceFileLinks, LeadToHiddenNamesBelowTheRoot) {
+  const test::TemporaryFolder folder;
+  folder.write("..2026_01/a.jpg", "published");
+  std::filesystem::create_symlink("..2026_01", folder.path() / "..data");
+  std::filesystem::create_symlink("..data/a.jpg", folder.path() / "a.jpg");
+  const auto root = FileRoot::open(folder.path().string());
+  ASSERT_TRUE(root);
+  if (!root->open_file("/a.jpg")) GTEST_SKIP() << "no openat2, and so no links";
+  EXPECT_FALSE(root->open_file("/..data/a.jpg"));
+  EXPECT_FALSE(root->open_file("/..2026_01/a.jpg"));
+}
+
 // A folder on the way is swapped for a link out of the root, over and over, while it is read.
 TEST_P(SourceFilesAttack, APathThatChangesWhileItIsWalkedNeverLeadsOut) {
   outside_.write("a.jpg", "secret");
