@@ -39,16 +39,20 @@ const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
+/// Whether nothing is there, or a socket of ours.
+Result<void> check_taken(const std::string& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return {};
+  if (S_ISSOCK(facts.st_mode) && facts.st_uid == ::geteuid()) return {};
+  return fail(Status(StatusCode::kIoError,
+                     "is there already and no socket of ours; accepted: a path with nothing there")
+                  .about(path));
+}
+
 /// Deletes what a server of ours has left that did not end in order.
 Result<void> delete_stale(const std::string& path, const sockaddr_un& address) {
   struct stat facts {};
   if (::lstat(path.c_str(), &facts) != 0) return {};
-  if (!S_ISSOCK(facts.st_mode) || facts.st_uid != ::geteuid()) {
-    return fail(
-        Status(StatusCode::kIoError,
-               "is there already and no socket of ours; accepted: a path with nothing there")
-            .about(path));
-  }
   const base::FileDescriptor probe(
       ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const bool answered =
@@ -62,15 +66,18 @@ Result<void> delete_stale(const std::string& path, const sockaddr_un& address) {
 
 }  // namespace
 
+Result<void> SocketFile::check(const std::string& path, mode_t mode) {
+  if (address_of(path) && (mode & ~mode_t{0777}) == 0) return check_taken(path);
+  return fail(Status(StatusCode::kInvalidInput,
+                     fmt::format("found a path of {} bytes and mode {:o}; accepted: 1 to {} "
+                                 "bytes, mode 0 to 777",
+                                 path.size(), mode, sizeof(sockaddr_un::sun_path) - 1))
+                  .about(path));
+}
+
 Result<SocketFile> SocketFile::listen(const std::string& path, mode_t mode) {
+  if (auto good = check(path, mode); !good) return fail(good.error());
   const auto address = address_of(path);
-  if (!address || (mode & ~mode_t{0777}) != 0) {
-    return fail(Status(StatusCode::kInvalidInput,
-                       fmt::format("found a path of {} bytes and mode {:o}; accepted: 1 to {} "
-                                   "bytes, mode 0 to 777",
-                                   path.size(), mode, sizeof(sockaddr_un::sun_path) - 1))
-                    .about(path));
-  }
   if (auto free = delete_stale(path, *address); !free) return fail(free.error());
   SocketFile made;
   made.socket_ =

@@ -18,6 +18,9 @@ class SocketFile {
   /// @return invalid_input for a path or mode that cannot be; busy where a server listens there
   ///         already; io_error
   [[nodiscard]] static Result<SocketFile> listen(const std::string& path, mode_t mode);
+  /// Whether listen() could take that name, as far as that shows without listening: its length, and
+  /// what is there already. Makes nothing. @return as listen()
+  [[nodiscard]] static Result<void> check(const std::string& path, mode_t mode);
   /// A socket that whoever started the program opened. Its file stays.
   /// @param fd  taken over
   /// @return invalid_input where it is no listening SOCK_SEQPACKET socket of Unix

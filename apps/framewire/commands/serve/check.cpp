@@ -8,6 +8,7 @@
 #include <framewire/engine.hpp>
 #include <service/http/server.hpp>
 #include <service/http/snapshot.hpp>
+#include <service/local/socket_file.hpp>
 #include <string_view>
 #include <system_error>
 #include <transport/wire/tls.hpp>
@@ -50,6 +51,12 @@ Result<void> check_cache_folder(const std::string& path) {
                     .about(path));
   }
   return check_parent(path);
+}
+
+Result<void> check_local_socket(const service::http::LocalClientSettings& local) {
+  if (local.path.empty()) return {};
+  auto good = service::local::SocketFile::check(local.path, static_cast<mode_t>(local.mode));
+  return good ? check_parent(local.path) : good;
 }
 
 Result<void> check_remote_keys(const ServiceSettings& settings) {
@@ -99,10 +106,7 @@ Result<std::vector<std::string>> check_settings(const ServiceSettings& settings)
   if (auto good = check_cache_folder(settings.cache_dir); !good) return fail(good.error());
   if (auto good = check_sources(settings); !good) return fail(good.error());
   if (auto good = check_remote_keys(settings); !good) return fail(good.error());
-  const std::string& local = settings.local.path;
-  if (auto good = local.empty() ? Result<void>{} : check_parent(local); !good) {
-    return fail(good.error());
-  }
+  if (auto good = check_local_socket(settings.local); !good) return fail(good.error());
   return warnings;
 }
 
