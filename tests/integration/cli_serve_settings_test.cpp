@@ -64,6 +64,37 @@ TEST(CliServeSettings, EmptySecretsAreRefused) {
   EXPECT_EQ(run_program({"serve", "--check"}).exit_code, 2);
 }
 
+TEST(CliServeSettings, OneFolderAlone) {
+  const TemporaryFolder folder;
+  const Ran ran = run_program({"serve", "--check", "--folder", "/", folder.path().string()});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_TRUE(contains(ran.err, "folder: ")) << ran.err;
+}
+
+// Whatever finds the mistake, and however late.
+TEST(CliServeSettings, MistakesInTheFileNameItsLine) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "a.toml";
+  const std::string none = folder / "none";
+  write_text(folder.path() / "presets", "a=nonsense:1\n");
+  for (const std::string& line :
+       {std::string("path-prefix = \"foo\""), std::string("keys = [\"aa\"]"),
+        std::string("keys = [\"xyz\"]\nsalts = [\"aa\"]"),
+        std::string("max-target-bytes = \"64k\""), std::string("max-header-bytes = \"1k\""),
+        "folder = \"" + none + "\"", "presets-file = \"" + none + "\"",
+        "presets-file = \"" + (folder / "presets") + "\"", "fallback-image = \"" + none + "\"",
+        std::string("s3-region = \"a\""),
+        std::string("remote = true\nallowed-sources = [\"bad\"]")}) {
+    write_text(file, "\n" + line + "\n");
+    for (const char* how : {"--check", "--drain-delay=0"}) {
+      const Ran ran = run_program({"serve", "--config", file, "--listen", "127.0.0.1:0", how});
+      EXPECT_NE(ran.exit_code, 0) << line;
+      const bool told = contains(ran.err, "a.toml:2)") || contains(ran.err, "a.toml:3)");
+      EXPECT_TRUE(told) << line << "\n" << ran.err;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace framewire::test
 

@@ -44,6 +44,28 @@ bool is_secret(Text name) {
   });
 }
 
+// Whether an error about `subject` is about the file at `path`, or a line of it: "presets.txt:7",
+// "origin-ca: ca.pem".
+bool names_file(Text subject, Text path) {
+  if (path.empty()) return false;
+  if (subject.ends_with(path)) {
+    const Text before = subject.substr(0, subject.size() - path.size());
+    return before.empty() || before.ends_with(": ");
+  }
+  return subject.starts_with(path) && subject[path.size()] == ':';
+}
+
+// Whether a message has a setting's name in it, and not only as a part of another's.
+bool has_word(Text message, Text name) {
+  const auto is_part = [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); };
+  for (auto at = message.find(name); at != Text::npos; at = message.find(name, at + 1)) {
+    const auto end = at + name.size();
+    const bool begins = at == 0 || !is_part(message[at - 1]);
+    if (begins && (end == message.size() || !is_part(message[end]))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_setting(Text name) {
@@ -67,6 +89,29 @@ GivenSettings read_environment(const char* const* environment) {
   return given;
 }
 
+Status with_origin(const Status& error, const GivenSettings& given) {
+  const Text subject = error.subject();
+  const Text message = error.message();
+  const auto told = [&](std::string origin) {
+    if (message.ends_with(fmt::format("({})", origin))) return error;
+    return Status(error.code(), fmt::format("{} ({})", message, origin))
+        .about(std::string(subject));
+  };
+  if (const auto named = given.find(subject); named != given.end()) {
+    return told(named->second.origin);
+  }
+  for (const auto& [name, one] : given) {
+    if (!is_secret(name) && names_file(subject, one.value)) {
+      return told(fmt::format("{}: {}", name, one.origin));
+    }
+  }
+  if (!is_setting(subject)) return error;
+  for (const auto& [name, one] : given) {
+    if (has_word(message, name)) return told(fmt::format("{}: {}", name, one.origin));
+  }
+  return error;
+}
+
 Result<Configuration> configure(const GivenSettings& file, const GivenSettings& environment,
                                 const GivenSettings& flags) {
   Configuration made;
@@ -80,7 +125,9 @@ Result<Configuration> configure(const GivenSettings& file, const GivenSettings& 
                       .about(name));
     }
   }
-  if (auto valid = validate(made.settings); !valid) return fail(valid.error());
+  if (auto valid = validate(made.settings); !valid) {
+    return fail(with_origin(valid.error(), made.given));
+  }
   return made;
 }
 

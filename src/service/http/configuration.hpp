@@ -43,6 +43,11 @@ struct Configuration {
                                               const GivenSettings& environment,
                                               const GivenSettings& flags);
 
+/// An error about a setting, or about a file or folder that one names, with where that was given:
+/// "… (file, serve.toml:3)". Where the setting itself is a default, the one that the message speaks
+/// of. Unchanged where nobody gave any of them.
+[[nodiscard]] Status with_origin(const Status& error, const GivenSettings& given);
+
 /// Whether a setting has that name.
 [[nodiscard]] bool is_setting(std::string_view name);
 

@@ -1,7 +1,11 @@
 // What serve --local and serve --remote-clients have in common.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
 #include <string>
@@ -21,6 +25,24 @@ inline constexpr std::size_t kClientQueue = 1024;
 [[nodiscard]] Json event_line(std::string_view level, std::string_view what);
 /// Writes such a line.
 void log_event(const Json& line);
+
+/// Has clients take no more, and waits until what they gave has been answered.
+/// @param server   a LocalServer or a RemoteServer; may be none
+/// @param hurried  ends the wait before its time
+/// @return whether everything has been answered
+template <typename ClientServer>
+[[nodiscard]] bool drain_clients(std::optional<ClientServer>& server,
+                                 std::chrono::milliseconds timeout,
+                                 const std::atomic<bool>& hurried) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kStep{10};
+  if (!server) return true;
+  const auto until = Clock::now() + timeout;
+  while (!server->drain(std::min(kStep, timeout))) {
+    if (hurried || Clock::now() >= until) return false;
+  }
+  return true;
+}
 
 /// Logs who comes and goes as a line of JSON.
 /// @param event     of a LocalServer or a RemoteServer

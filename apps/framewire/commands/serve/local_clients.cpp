@@ -44,8 +44,4 @@ Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>
   return std::optional<LocalServer>(std::move(*started));
 }
 
-bool drain_local(std::optional<LocalServer>& server, std::uint64_t timeout_ms) {
-  return !server || server->drain(std::chrono::milliseconds(timeout_ms));
-}
-
 }  // namespace framewire::app

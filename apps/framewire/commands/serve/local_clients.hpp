@@ -25,7 +25,4 @@ using LocalServer = service::local::LocalServer;
     const std::optional<LocalOptions>& options, const service::http::ServiceSettings& settings,
     service::PictureEngine& engine, service::http::Server& server);
 
-/// @return whether all that was taken has been answered in time
-bool drain_local(std::optional<LocalServer>& server, std::uint64_t timeout_ms);
-
 }  // namespace framewire::app

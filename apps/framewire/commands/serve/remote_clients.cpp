@@ -52,8 +52,4 @@ Result<std::optional<RemoteServer>> start_remote(const std::optional<RemoteOptio
   return std::optional<RemoteServer>(std::move(*started));
 }
 
-bool drain_remote(std::optional<RemoteServer>& server, std::uint64_t timeout_ms) {
-  return !server || server->drain(std::chrono::milliseconds(timeout_ms));
-}
-
 }  // namespace framewire::app

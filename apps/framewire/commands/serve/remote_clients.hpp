@@ -24,7 +24,4 @@ using service::remote::RemoteServer;
     const std::optional<RemoteOptions>& options, const service::http::ServiceSettings& settings,
     service::PictureEngine& engine, service::http::Server& server);
 
-/// @return whether everything that was taken has been answered in time
-[[nodiscard]] bool drain_remote(std::optional<RemoteServer>& server, std::uint64_t timeout_ms);
-
 }  // namespace framewire::app

@@ -37,14 +37,17 @@ std::string describe(const service::http::SettingsChange& change) {
 bool reload(service::http::Server& server, const service::systemd::Notifier& notifier,
             const ReadSettings& read) try {
   notifier.reloading();
-  const auto settings = read();
-  const auto change = settings ? server.reload(*settings)
-                               : Result<service::http::SettingsChange>(fail(settings.error()));
+  const auto configuration = read();
+  const auto change = configuration
+                          ? server.reload(configuration->settings)
+                          : Result<service::http::SettingsChange>(fail(configuration.error()));
   std::string said;
   if (change) {
     said = describe(*change);
   } else {
-    const Status& error = change.error();
+    const Status error = configuration
+                             ? service::http::with_origin(change.error(), configuration->given)
+                             : change.error();
     said = fmt::format("not reloaded, nothing has changed: {}{}{}", error.subject(),
                        error.subject().empty() ? "" : ": ", error.message());
   }

@@ -4,13 +4,14 @@
 #include <commands/serve/signals.hpp>
 #include <framewire/status.hpp>
 #include <functional>
+#include <service/http/configuration.hpp>
 #include <service/http/server.hpp>
 #include <service/systemd/notifier.hpp>
 
 namespace framewire::app {
 
 /// Reads all settings again, from where they came at the start.
-using ReadSettings = std::function<Result<service::http::ServiceSettings>()>;
+using ReadSettings = std::function<Result<service::http::Configuration>()>;
 
 /// Returns when the server is to end. SIGHUP reloads: takes over what can be, and says what was and
 /// what was not; a mistake changes nothing. The manager's watchdog gets word as long as

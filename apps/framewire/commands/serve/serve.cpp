@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include <algorithm>
+#include <atomic>
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
 #include <commands/serve/check.hpp>
@@ -25,6 +26,7 @@
 #include <service/http/grammar_settings.hpp>
 #include <service/http/log.hpp>
 #include <service/http/server.hpp>
+#include <thread>
 
 namespace framewire::app {
 namespace {
@@ -41,6 +43,11 @@ constexpr std::chrono::milliseconds kReaderTime{500};
 // What the end takes beyond draining: fetches that are given up, memory of GPUs.
 constexpr std::chrono::milliseconds kEndingTime{10'000};
 
+// How long those who were cut off may take to end in order.
+constexpr std::chrono::milliseconds kCutOffTime{200};
+// How often a second signal is looked for.
+constexpr std::chrono::milliseconds kHurryPoll{10};
+
 Result<http::GivenSettings> read_config(const std::string& path) {
   if (path.empty()) return http::GivenSettings{};
   const auto file = batch::InputFile::open(path);
@@ -56,6 +63,11 @@ Result<http::Configuration> read_configuration(const Arguments& arguments) {
   http::GivenSettings flags;
   for (const auto& [name, value] : arguments.given) {
     if (http::is_setting(name)) flags[name] = {value, "flag"};
+  }
+  if (!arguments.paths.empty() && flags.contains("folder")) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       "found a folder as argument and another as flag; accepted: one of them")
+                    .about("folder"));
   }
   if (!arguments.paths.empty()) flags["folder"] = {arguments.paths[0], "argument"};
   return http::configure(*file, http::read_environment(environ), flags);
@@ -74,8 +86,10 @@ void raise_descriptors(const http::ServiceSettings& settings) {
     (void)::setrlimit(RLIMIT_NOFILE, &limit);
   }
   if (limit.rlim_cur < wanted) {
-    say(fmt::format("warning: at most {} connections: the system allows {} open files",
-                    limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur, others), limit.rlim_cur));
+    say(fmt::format(
+        "warning: the system allows {} open files; max-connections, queue and workers may need {}, "
+        "and connections wait or are refused where there are none left",
+        limit.rlim_cur, wanted));
   }
 }
 
@@ -125,15 +139,25 @@ Result<Engines> make_engines(const http::ServiceSettings& settings, const Engine
   return engines;
 }
 
+// Pictures in work are nobody's any more, and may take seconds: the process ends without them. What
+// else there is ends in that time, or by itself with this process, as workers and MPS do.
+void cut_off_soon() {
+  std::thread([] {
+    std::this_thread::sleep_for(kCutOffTime);
+    ::_exit(kInterrupted);
+  }).detach();
+}
+
 int serve(const ServeSignals& signals, ServiceManager& manager,
-          const http::ServiceSettings& settings, Engines& engines,
+          const http::Configuration& configuration, Engines& engines,
           const std::optional<LocalOptions>& local, const std::optional<RemoteOptions>& remote,
           const ReadSettings& read, const std::function<void()>& look) {
+  const http::ServiceSettings& settings = configuration.settings;
   auto server = engines.own ? http::Server::start(settings, *engines.own, LogLines(), nullptr,
                                                   std::move(manager.listeners))
                             : http::Server::start(settings, *engines.workers, LogLines(), nullptr,
                                                   std::move(manager.listeners));
-  if (!server) return refuse(server.error());
+  if (!server) return refuse(http::with_origin(server.error(), configuration.given));
   std::optional<service::OwnEngine> own;
   if (engines.own) own.emplace(*engines.own, settings.defaults.codec);
   service::PictureEngine* engine = engines.workers.get();
@@ -161,14 +185,25 @@ int serve(const ServeSignals& signals, ServiceManager& manager,
   say(kEnding);
   notifier.stopping(kEnding, kEndingTime + std::chrono::milliseconds(settings.drain_delay_ms +
                                                                      settings.drain_timeout_ms));
+  const std::chrono::milliseconds timeout(settings.drain_timeout_ms);
+  std::atomic<bool> hurried = false;
+  const auto hurry = [&] {
+    if (signals.ending_again()) hurried = true;
+    return hurried.load();
+  };
   // Local clients are told first, and have as long as the others.
-  auto tell = std::async(std::launch::async,
-                         [&] { return drain_local(*clients, settings.drain_timeout_ms); });
-  auto tell_far = std::async(std::launch::async,
-                             [&] { return drain_remote(*remotes, settings.drain_timeout_ms); });
-  const bool drained = (*server)->drain([&] { return signals.ending_again(); });
-  const bool near_drained = tell.get();
-  const bool all_drained = tell_far.get() && near_drained && drained;
+  auto tell =
+      std::async(std::launch::async, [&] { return drain_clients(*clients, timeout, hurried); });
+  auto tell_far =
+      std::async(std::launch::async, [&] { return drain_clients(*remotes, timeout, hurried); });
+  const bool drained = (*server)->drain(hurry);
+  const auto wait_for = [&](std::future<bool>& told) {
+    while (told.wait_for(kHurryPoll) != std::future_status::ready) (void)hurry();
+    return told.get();
+  };
+  const bool near_drained = wait_for(tell);
+  const bool all_drained = wait_for(tell_far) && near_drained && drained;
+  if (!all_drained) cut_off_soon();
   // Before the server, whose admission and metrics they use.
   remotes->reset();
   clients->reset();
@@ -194,12 +229,12 @@ int run_serve(const Arguments& arguments) {
   auto local = local_options(settings.local);
   const auto remote = remote_options(settings.remote_clients);
   if (auto grammar = http::make_grammar(settings); !grammar) {
-    const Status& error = grammar.error();
+    const Status error = http::with_origin(grammar.error(), configuration->given);
     return report_usage("serve", fmt::format("{}: {}", error.subject(), error.message()));
   }
   if (arguments.has("check")) {
     const auto warnings = check_settings(settings);
-    if (!warnings) return refuse(warnings.error());
+    if (!warnings) return refuse(http::with_origin(warnings.error(), configuration->given));
     for (const std::string& warning : *warnings) say("warning: " + warning);
     return print(configuration->to_string()) ? kAllDone : kEnvironment;
   }
@@ -207,7 +242,9 @@ int run_serve(const Arguments& arguments) {
     const auto healthy = check_health(settings);
     return healthy ? kAllDone : report(healthy.error());
   }
-  if (auto good = check_origin_ca(settings); !good) return refuse(good.error());
+  if (auto good = check_origin_ca(settings); !good) {
+    return refuse(http::with_origin(good.error(), configuration->given));
+  }
   // Before there are threads: those that watch workers say something, too.
   bound_wait_for_reader(kReaderTime);
   const ServeSignals signals;
@@ -223,13 +260,12 @@ int run_serve(const Arguments& arguments) {
   if (!daemon) return refuse(daemon.error());
   auto engines = make_engines(settings, options);
   if (!engines) return refuse(engines.error());
-  const ReadSettings read = [&arguments]() -> Result<http::ServiceSettings> {
-    auto configuration_now = read_configuration(arguments);
-    if (!configuration_now) return fail(configuration_now.error());
-    raise_descriptors(configuration_now->settings);
-    return std::move(configuration_now->settings);
+  const ReadSettings read = [&arguments] {
+    auto read_now = read_configuration(arguments);
+    if (read_now) raise_descriptors(read_now->settings);
+    return read_now;
   };
-  return serve(signals, *manager, settings, *engines, local, remote, read,
+  return serve(signals, *manager, *configuration, *engines, local, remote, read,
                [&daemon, told = false]() mutable { told = told || tell_of_end(*daemon); });
 }
 
