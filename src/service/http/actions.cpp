@@ -152,9 +152,12 @@ bool may_read_metrics(const Exchange& exchange, const SharedState& shared) {
 // Takes as long for a wrong secret as for the right one of the same length.
 bool has_secret(const Head& head, Text secret) {
   if (secret.empty()) return true;
-  constexpr Text kScheme = "Bearer ";
+  constexpr Text kScheme = "Bearer ";  // in any case (RFC 9110, 11.1)
   const Text value = head.get("authorization");
-  if (!value.starts_with(kScheme) || value.size() != kScheme.size() + secret.size()) return false;
+  if (value.size() != kScheme.size() + secret.size() ||
+      !equal_ignoring_case(value.substr(0, kScheme.size()), kScheme)) {
+    return false;
+  }
   unsigned different = 0;
   for (std::size_t i = 0; i < secret.size(); ++i) {
     different |= static_cast<unsigned char>(value[kScheme.size() + i] ^ secret[i]);

@@ -1,6 +1,7 @@
 // The fields of answers to URLs.
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/utf8.hpp>
 #include <chrono>
 #include <service/http/freshness.hpp>
 #include <service/http/images.hpp>
@@ -43,6 +44,15 @@ CacheControlField cache_control(const Exchange& exchange, const ImageOutcome& ou
   return {ttl <= 0 ? "no-cache" : fmt::format("max-age={}, public", ttl)};
 }
 
+bool is_utf8(Text text) noexcept {
+  while (!text.empty()) {
+    const base::Utf8Character character = base::first_character(text);
+    if (character.bytes == 0) return false;
+    text.remove_prefix(character.bytes);
+  }
+  return true;
+}
+
 // RFC 6266: a name of ASCII for all, and the real one for those who read filename*.
 std::string disposition(const url::ImageRequest& request, Text extension) {
   const std::string name = url::answer_filename(request) + std::string(extension);
@@ -68,7 +78,8 @@ std::string disposition(const url::ImageRequest& request, Text extension) {
     }
   }
   const Text kind = request.return_attachment.value_or(false) ? "attachment" : "inline";
-  if (is_ascii) return fmt::format("{}; filename=\"{}\"", kind, plain);
+  // A file's name may be any bytes, and filename* says that they are UTF-8.
+  if (is_ascii || !is_utf8(name)) return fmt::format("{}; filename=\"{}\"", kind, plain);
   return fmt::format("{}; filename=\"{}\"; filename*=UTF-8''{}", kind, plain, escaped);
 }
 
@@ -93,7 +104,10 @@ void add_caching_fields(Response& response, const Exchange& exchange, const Imag
     response.add_field("Age", fmt::format("{}", age));
   }
   if (!outcome.etag.empty()) response.add_field("ETag", outcome.etag);
-  if (!outcome.last_modified.empty()) response.add_field("Last-Modified", outcome.last_modified);
+  // An origin may send what is no date ; no client could ask by it.
+  if (parse_http_date(outcome.last_modified) != -1) {
+    response.add_field("Last-Modified", outcome.last_modified);
+  }
   if (settings.url.client_hints) {
     response.add_field("Vary", "Sec-Ch-Dpr, Dpr, Sec-Ch-Width, Width");
   }

@@ -257,7 +257,8 @@ void WorkerPool::State::remove_serving(const Worker& worker) noexcept {
 }
 
 void WorkerPool::State::start_failed(Seat& seat, const Status& why) {
-  const int pid = seat.coming == nullptr ? 0 : seat.coming->process.pid();
+  // Below 0 where no process came to be.
+  const int pid = seat.coming == nullptr ? 0 : std::max(0, seat.coming->process.pid());
   seat.coming.reset();  // which ends it
   ++failed_starts_;
   seat.due = Clock::now() + pause_after(++seat.failures);

@@ -147,6 +147,7 @@ TEST_F(HttpWorkersTest, SaysThatNoWorkerRunsAndRecovers) {
   std::filesystem::remove(program);
   ASSERT_EQ(::kill(pids().front(), SIGKILL), 0);
   EXPECT_TRUE(soon([&] { return told("worker not started"); }));
+  for (const WorkerEvent& event : events()) EXPECT_GE(event.pid, 0) << event.what;
   EXPECT_EQ(ask(http::test::get("/readyz")).status, 503);
   const Answer refused = ask(request);
   EXPECT_EQ(refused.status, 503);
