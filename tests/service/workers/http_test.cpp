@@ -131,6 +131,7 @@ TEST_F(HttpWorkersTest, RequestsWaitWhereAWorkerFailsToStartOnce) {
   ASSERT_EQ(::kill(pids().front(), SIGKILL), 0);
   EXPECT_EQ(ask(http::test::post("/v1/resize?size=20x", text_of(make_jpeg(60, 60)))).status, 200);
   EXPECT_TRUE(told("worker not started"));
+  for (const WorkerEvent& event : events()) EXPECT_GE(event.pid, 0) << event.what;
 }
 
 // The worker's program is gone for a while, as in an upgrade that goes wrong.
@@ -147,7 +148,6 @@ TEST_F(HttpWorkersTest, SaysThatNoWorkerRunsAndRecovers) {
   std::filesystem::remove(program);
   ASSERT_EQ(::kill(pids().front(), SIGKILL), 0);
   EXPECT_TRUE(soon([&] { return told("worker not started"); }));
-  for (const WorkerEvent& event : events()) EXPECT_GE(event.pid, 0) << event.what;
   EXPECT_EQ(ask(http::test::get("/readyz")).status, 503);
   const Answer refused = ask(request);
   EXPECT_EQ(refused.status, 503);
