@@ -155,6 +155,7 @@ void RemoteSession::cancel(RemoteConnection::Request request) noexcept {
   Slot& slot = slots_[request.slot];
   if (slot.number != request.number || slot.stage == Stage::kFree || slot.cancelled) return;
   slot.cancelled = true;
+  if (slot.stage == Stage::kQueued) event_.notify();  // it may be held back
   // More than there is capacity for are of requests that have been answered since, but for a few.
   if (slot.stage != Stage::kOffered || cancels_.size() == cancels_.capacity()) return;
   cancels_.push_back(request);

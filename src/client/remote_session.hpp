@@ -16,7 +16,8 @@ namespace framewire::client {
 
 /// Inputs are copied into messages as they are submitted; outputs lie in the memory that their
 /// message came in. A connection that is lost is made anew as often as ClientOptions::retries say,
-/// and what has no answer is sent again.
+/// and what has no answer is sent again. Where a server says that it drains, what it has not taken
+/// waits for the next connection.
 class RemoteSession final : public ServerSession {
  public:
   /// @return as Client::connect()
@@ -67,6 +68,9 @@ class RemoteSession final : public ServerSession {
 
   // Receiving: remote_session_answers.cpp.
   [[nodiscard]] Result<void> serve();
+  [[nodiscard]] bool holds_back() const noexcept;
+  [[nodiscard]] Result<bool> drop_cancelled();
+  [[nodiscard]] bool hold_back(std::uint32_t slot, const Status& status);
   [[nodiscard]] Result<bool> send_queued();
   [[nodiscard]] Result<bool> send_cancels();
   [[nodiscard]] Result<bool> take_messages();

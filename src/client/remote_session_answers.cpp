@@ -60,7 +60,36 @@ Result<void> RemoteSession::serve() {
   return {};
 }
 
+/// Whether requests wait here for the next server, since this one has said that it ends.
+bool RemoteSession::holds_back() const noexcept { return draining_ && retries_left_ != 0; }
+
+/// Answers what was cancelled among the requests that are held back.
+Result<bool> RemoteSession::drop_cancelled() {
+  sending_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto kept = std::ranges::partition(
+        queued_, [this](std::uint32_t index) { return !slots_[index].cancelled; });
+    sending_.assign(kept.begin(), kept.end());
+    queued_.erase(kept.begin(), kept.end());
+  }
+  for (const std::uint32_t index : sending_) {
+    fail_slot(index, {StatusCode::kCancelled, "cancelled while it was queued"});
+  }
+  return !sending_.empty();
+}
+
+/// A server that drains has not taken what it answers with `busy`: the next one is asked.
+bool RemoteSession::hold_back(std::uint32_t index, const Status& status) {
+  if (!holds_back() || status.code() != StatusCode::kBusy) return false;
+  const std::lock_guard lock(mutex_);
+  slots_[index].stage = Stage::kQueued;
+  queued_.push_back(index);
+  return true;
+}
+
 Result<bool> RemoteSession::send_queued() {
+  if (holds_back()) return drop_cancelled();
   sending_.clear();
   {
     const std::lock_guard lock(mutex_);
@@ -157,6 +186,7 @@ Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
   }
   if (message.head.type == ipc::MessageType::kFailed) {
     auto status = ipc::read_error(message.text);
+    if (status && hold_back(index, *status)) return {};
     fail_slot(index, status ? std::move(*status)
                             : Status(StatusCode::kInternal, "the server's error is damaged"));
     return {};

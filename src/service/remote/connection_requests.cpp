@@ -187,7 +187,8 @@ Result<void> RemoteClientConnection::take_request(const ipc::Message& message, F
   slot.arrival = Clock::now();
   slot.ticket = std::move(fetch.ticket);
   slot.message = std::move(fetch.memory);
-  if (draining_) {
+  // Not before the client has been told why: it may then send the request to the next server.
+  if (told_draining_) {
     answer(index, fail(StatusCode::kBusy, "the server is draining and takes no new requests"));
     return {};
   }

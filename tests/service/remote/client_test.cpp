@@ -313,6 +313,44 @@ TEST_F(RemoteClient, WhatHasNoAnswerIsSentAgainToTheNextServer) {
   EXPECT_EQ(client.resize(file, width(80)).error().code(), StatusCode::kPeerLost);
 }
 
+TEST_F(RemoteClient, WhatADrainingServerDoesNotTakeGoesToTheNext) {
+  const std::uint16_t port = framewire::test::free_port();
+  RemoteServerOptions server;
+  server.under_way = 1;
+  start(server, port);
+  const Bytes file = photo(1200, 900);
+  ClientOptions options = small_client();
+  options.retries = 1;
+  Client client = connect(options);
+  std::atomic<int> right{0};
+  std::atomic<int> answers{0};
+  const auto count = [&](Result<Resized> made) {
+    ++answers;
+    if (made) ++right;
+  };
+  for (int i = 0; i < 60; ++i) client.submit(file, width(80), count);
+  ASSERT_TRUE(soon([&] { return answers > 2; }));
+  EXPECT_TRUE(server_->drain(kPatience));
+  ASSERT_TRUE(soon([&] { return client.draining(); }));
+  // What is submitted meanwhile waits, too, and can be cancelled.
+  for (int i = 0; i < 20; ++i) client.submit(file, width(80), count);
+  std::stop_source stop;
+  std::promise<Result<Resized>> cancelled;
+  EngineRequest request{file, width(80), [&](Result<Resized> made) { cancelled.set_value(made); }};
+  request.stop = stop.get_token();
+  client.submit({&request, 1});
+  stop.request_stop();
+  auto answer = cancelled.get_future();
+  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(answer.get().error().code(), StatusCode::kCancelled);
+  server_.reset();
+  start({}, port);
+  client.drain();
+  EXPECT_EQ(answers, 80);
+  EXPECT_EQ(right, 80);
+  EXPECT_FALSE(client.lost());
+}
+
 TEST_F(RemoteClient, WhoCannotBeReachedIsAnError) {
   start();
   const std::string where = address();
