@@ -33,9 +33,9 @@ struct ClientOptions {
   std::uint64_t input_bytes = std::uint64_t{160} << 20;
   std::uint64_t output_bytes = std::uint64_t{64} << 20;  ///< memory for outputs that are not taken
   std::chrono::milliseconds timeout{5000};               ///< to connect and to be greeted
-  /// How often a lost connection to a server on another host is made anew, within `timeout` each
-  /// time. Requests that have no answer are then sent again, so that one may be done
-  /// twice, and is answered once. Their inputs are kept until the answer.
+  /// How often a lost connection to a server is made anew, within `timeout` each time. Requests
+  /// that have no answer are then sent again, so that one may be done twice, and is answered once.
+  /// Their inputs are kept until the answer.
   std::uint32_t retries = 0;
 };
 

@@ -1,93 +1,15 @@
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <base/clock.hpp>
-#include <base/file_descriptor.hpp>
-#include <base/moment.hpp>
-#include <base/passed_files.hpp>
 #include <base/thread_name.hpp>
-#include <cerrno>
+#include <client/local_session.hpp>
 #include <client/remote_session.hpp>
-#include <client/session.hpp>
-#include <cstring>
 #include <framewire/client.hpp>
-#include <ipc/greeting.hpp>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 namespace framewire {
-namespace {
-
 using client::Order;
-using transport::shared::LocalPeer;
-
-std::optional<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path ||
-      path.find('\0') != std::string::npos) {
-    return std::nullopt;
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
-
-/// Tries again where so many wait to be accepted that the system takes no more.
-Result<LocalPeer> connect_to(const std::string& path, base::Clock::time_point deadline) {
-  const auto address = address_of(path);
-  if (!address) {
-    return fail(Status(StatusCode::kInvalidInput,
-                       fmt::format("found a socket's path of {} bytes; accepted: 1 to {}",
-                                   path.size(), sizeof(sockaddr_un::sun_path) - 1))
-                    .about("server"));
-  }
-  for (;;) {
-    base::FileDescriptor socket(
-        ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (socket.valid() && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address),
-                                    sizeof *address) == 0) {
-      return LocalPeer(std::move(socket));
-    }
-    const int error = errno;
-    if (error != EAGAIN || base::Clock::now() >= deadline) {
-      return fail(Status(error == EAGAIN ? StatusCode::kBusy : StatusCode::kIoError,
-                         fmt::format("cannot connect: {}", std::generic_category().message(error)))
-                      .about(path));
-    }
-    constexpr auto kPause = std::chrono::milliseconds(2);
-    std::this_thread::sleep_for(kPause);
-  }
-}
-
-/// What the server has made for us.
-Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& options,
-                               base::Clock::time_point deadline) {
-  ipc::Hello hello;
-  hello.slots = options.slots;
-  hello.input_bytes = options.input_bytes;
-  hello.output_bytes = options.output_bytes;
-  if (auto sent = peer.send(std::as_bytes(std::span(&hello, 1))); !sent) {
-    return fail(StatusCode::kPeerLost, "the server has closed the connection");
-  }
-  ipc::Word word;
-  auto message = peer.receive(std::as_writable_bytes(std::span(&word, 1)), deadline);
-  if (!message) return fail(message.error());
-  if (auto accepted = ipc::read_word(word); !accepted) return fail(accepted.error());
-  if (word.version != ipc::kVersion) {
-    return fail(
-        StatusCode::kUnsupported,
-        fmt::format("the server speaks version {}, this client {}", word.version, ipc::kVersion));
-  }
-  if (!message->files[0].valid()) {
-    return fail(StatusCode::kInvalidInput, "the server has handed over no memory");
-  }
-  return ipc::SharedPages::open(message->files[0],
-                                {word.slots, word.input_bytes, word.output_bytes});
-}
-
-}  // namespace
 
 class Client::Impl {
  public:
@@ -137,13 +59,9 @@ Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
 Result<Client> Client::connect(const std::string& path, const ClientOptions& options) {
-  const auto deadline = base::moment_after(options.timeout);
-  auto peer = connect_to(path, deadline);
-  if (!peer) return fail(peer.error());
-  auto pages = greet(*peer, options, deadline);
-  if (!pages) return fail(pages.error());
-  base::refuse_files(peer->fd());  // there are no more to come
-  return begin(std::make_shared<client::Session>(std::move(*pages), std::move(*peer)));
+  auto made = client::LocalSession::connect({path, options});
+  if (!made) return fail(made.error());
+  return begin(std::move(*made));
 }
 
 Result<Client> Client::connect(const std::string& address, const transport::SessionOptions& session,

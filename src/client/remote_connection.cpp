@@ -4,6 +4,7 @@
 #include <client/lied.hpp>
 #include <client/remote_connection.hpp>
 #include <ipc/answer.hpp>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -36,9 +37,11 @@ Status said_by(const ipc::Message& message) {
 
 }  // namespace
 
-RemoteConnection::RemoteConnection(const ClientOptions& options, transport::Channel channel)
+RemoteConnection::RemoteConnection(const ClientOptions& options, bool is_stream,
+                                   transport::Channel channel)
     : output_bytes_(std::max<std::uint64_t>(1, options.output_bytes)),
       wanted_slots_(std::min(options.slots, ipc::kMaxRemoteSlots)),
+      is_stream_(is_stream),
       channel_(std::move(channel)) {}
 
 Result<std::unique_ptr<RemoteConnection>> RemoteConnection::open(const RemotePlace& place,
@@ -51,7 +54,10 @@ Result<std::unique_ptr<RemoteConnection>> RemoteConnection::open(const RemotePla
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(left.count(), 1, 3'600'000));
   auto channel = transport::connect(place.address, session);
   if (!channel) return fail(channel.error());
-  std::unique_ptr<RemoteConnection> made(new RemoteConnection(place.options, std::move(*channel)));
+  const bool is_stream = std::ranges::all_of(
+      session.links, [](const std::string& link) { return link == transport::kStreamLink; });
+  std::unique_ptr<RemoteConnection> made(
+      new RemoteConnection(place.options, is_stream, std::move(*channel)));
   if (auto greeted = made->greet(deadline); !greeted) return fail(greeted.error());
   return made;
 }
@@ -92,7 +98,7 @@ Result<void> RemoteConnection::send(std::shared_ptr<const ipc::OutgoingMessage> 
   options.ttl_ms = kForEver_ms;
   options.work_ms = time_for(sent_bytes_ + bytes);
   const auto region = transport::Region::view(message->all());
-  Sent& kept = sent_.emplace_back(Sent{{}, std::move(message), request});
+  Sent& kept = sent_.emplace_back(Sent{{}, std::move(message), request, false});
   const auto offered = channel_.offer(region, 0, bytes, options);
   if (!offered) {
     sent_.pop_back();
@@ -100,6 +106,21 @@ Result<void> RemoteConnection::send(std::shared_ptr<const ipc::OutgoingMessage> 
   }
   kept.transfer = *offered;
   sent_bytes_ += bytes;
+  return {};
+}
+
+/// The cancellation of a request that never was: servers fetch what has no body at once, whatever
+/// waits for room, and do nothing. No request has the last number.
+Result<void> RemoteConnection::probe() {
+  if (is_probing_) return {};
+  ipc::MessageHead head;
+  head.type = ipc::MessageType::kCancel;
+  head.number = std::numeric_limits<std::uint64_t>::max();
+  auto message = std::make_shared<ipc::OutgoingMessage>(ipc::make_message(head, {}, {}));
+  auto sent = send(std::move(message), std::nullopt);
+  if (!sent) return sent.error().code() == StatusCode::kBusy ? Result<void>() : sent;
+  sent_.back().is_probe = true;
+  is_probing_ = true;
   return {};
 }
 
@@ -123,6 +144,8 @@ Result<bool> RemoteConnection::progress() {
   if (!dropped) return fail(dropped.error());
   const auto fetched = fetch();
   if (!fetched) return fail(fetched.error());
+  // UCX also moves by itself, to see whether the other host is there.
+  is_alive_ = is_alive_ || *dropped || *fetched || (moved && is_stream_);
   return moved || *dropped || *fetched;
 }
 
@@ -138,6 +161,7 @@ Result<bool> RemoteConnection::drop_sent() {
                   "the server does not take what it is sent: " + taken.error().message());
     }
     sent_bytes_ -= sent->message->bytes;
+    if (sent->is_probe) is_probing_ = false;
     sent_.erase(sent);
   }
   return moved;
@@ -189,6 +213,7 @@ Result<std::optional<RemoteConnection::Received>> RemoteConnection::receive() {
     return fail(StatusCode::kPeerLost,
                 "the server does not send what it has offered: " + taken.error().message());
   }
+  is_alive_ = true;
   const std::shared_ptr<std::uint8_t[]> memory = std::move(found->memory);
   const std::size_t bytes = found->bytes;
   fetches_.erase(found);

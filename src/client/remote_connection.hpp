@@ -2,6 +2,8 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <chrono>
+#include <client/silence.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <framewire/client.hpp>
@@ -11,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace framewire::client {
 
@@ -19,6 +22,7 @@ struct RemotePlace {
   std::string address;
   transport::SessionOptions session;
   ClientOptions options;
+  std::chrono::milliseconds patience = kServerPatience;  ///< with a server that is silent
 };
 
 /// A greeted connection. One thread at a time. Its memory goes with it, after the channel.
@@ -48,6 +52,11 @@ class RemoteConnection {
                                   std::optional<Request> request);
   /// Takes an offer back. @return false where the server has begun to fetch it
   [[nodiscard]] bool take_back(std::uint64_t number);
+  /// Asks the server for a sign of life, which costs it nothing: it has to fetch a message. Does
+  /// nothing while the last one is on its way.
+  [[nodiscard]] Result<void> probe();
+  /// Whether the server has shown a sign of life since the last call.
+  [[nodiscard]] bool take_sign_of_life() noexcept { return std::exchange(is_alive_, false); }
   /// Moves what can be moved. @return whether anything was; why there is no connection any more
   [[nodiscard]] Result<bool> progress();
   /// The next message that is here as a whole. @return peer_lost for what is no message
@@ -60,6 +69,7 @@ class RemoteConnection {
     transport::Transfer transfer;
     std::shared_ptr<const ipc::OutgoingMessage> message;
     std::optional<Request> request;
+    bool is_probe = false;
   };
   struct Fetch {
     transport::Transfer transfer;
@@ -67,13 +77,16 @@ class RemoteConnection {
     std::size_t bytes = 0;
   };
 
-  RemoteConnection(const ClientOptions& options, transport::Channel channel);
+  RemoteConnection(const ClientOptions& options, bool is_stream, transport::Channel channel);
   [[nodiscard]] Result<void> greet(base::Clock::time_point deadline);
   [[nodiscard]] Result<bool> drop_sent();
   [[nodiscard]] Result<bool> fetch();
 
   const std::uint64_t output_bytes_;
   const std::uint32_t wanted_slots_;
+  const bool is_stream_;  ///< whether the link moves only when the server does
+  bool is_alive_ = false;
+  bool is_probing_ = false;
   ipc::MessageHead welcome_;
   std::list<Sent> sent_;
   std::uint64_t sent_bytes_ = 0;

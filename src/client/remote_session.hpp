@@ -5,6 +5,7 @@
 #include <base/wake_event.hpp>
 #include <client/remote_connection.hpp>
 #include <client/server_session.hpp>
+#include <client/silence.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -68,6 +69,7 @@ class RemoteSession final : public ServerSession {
 
   // Receiving: remote_session_answers.cpp.
   [[nodiscard]] Result<void> serve();
+  [[nodiscard]] Result<void> look_for_life();
   [[nodiscard]] bool holds_back() const noexcept;
   [[nodiscard]] Result<bool> drop_cancelled();
   [[nodiscard]] bool hold_back(std::uint32_t slot, const Status& status);
@@ -106,6 +108,7 @@ class RemoteSession final : public ServerSession {
 
   // Members that receive() alone uses.
   std::unique_ptr<RemoteConnection> connection_;
+  Silence silence_;
   std::vector<std::uint32_t> sending_;
 };
 

@@ -56,6 +56,31 @@ Result<void> RemoteSession::serve() {
     if (*moved) continue;
     connection_->idle(event_.fd());
     event_.clear();
+    if (auto alive = look_for_life(); !alive) return alive;
+  }
+  return {};
+}
+
+/// A server may leave requests where they are for as long as it has no room. So it is asked for a
+/// sign of life, well before its time is over.
+Result<void> RemoteSession::look_for_life() {
+  const bool awaits = [this] {
+    const std::lock_guard lock(mutex_);
+    return unanswered_ != 0;
+  }();
+  if (connection_->take_sign_of_life() || !awaits) {
+    silence_.end();
+    return {};
+  }
+  const auto silent = silence_.look();
+  if (silent >= place_.patience) {
+    return fail(StatusCode::kPeerLost,
+                fmt::format("the server has shown no sign of life for {} s",
+                            std::chrono::round<std::chrono::seconds>(silent).count()));
+  }
+  if (silent < place_.patience / 3) return {};
+  if (auto asked = connection_->probe(); !asked) {
+    return fail(StatusCode::kPeerLost, asked.error().message());
   }
   return {};
 }
@@ -223,6 +248,7 @@ bool RemoteSession::connect_again(Status& why) {
     auto made = RemoteConnection::open(place_, deadline);
     if (made && (*made)->slots() >= slots_.size() && (*made)->input_bytes() >= max_input_bytes_) {
       connection_ = std::move(*made);
+      silence_.end();
       queue_again();
       return true;
     }

@@ -25,12 +25,15 @@ struct Session::KeptSlice {
   std::uint64_t offset;
 };
 
-Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer, bool lends)
+Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer,
+                 const Settings& settings)
     : pages_(std::move(pages)),
       peer_(std::move(peer)),
-      slice_bytes_(lends ? pages_.layout().sizes.input_bytes / 2 / ipc::AreaAllocator::kUnitBytes *
-                               ipc::AreaAllocator::kUnitBytes
-                         : 0),
+      settings_(settings),
+      slice_bytes_(settings_.lends
+                       ? pages_.layout().sizes.input_bytes / 2 / ipc::AreaAllocator::kUnitBytes *
+                             ipc::AreaAllocator::kUnitBytes
+                       : 0),
       slots_(pages_.layout().sizes.slots),
       slices_(slice_bytes_, kMaxSlices),
       copies_(pages_.layout().sizes.input_bytes - slice_bytes_, slots_.size()),
@@ -89,6 +92,10 @@ bool Session::in_area(std::span<const std::uint8_t> bytes) const noexcept {
 }
 
 std::size_t Session::submit(std::span<Order> orders, bool waits, std::function<void()> on_room) {
+  return hand_in(orders, waits, on_room);
+}
+
+std::size_t Session::hand_in(std::span<Order> orders, bool waits, std::function<void()>& on_room) {
   std::vector<std::uint32_t> slots;
   slots.reserve(std::min(orders.size(), slots_.size()));
   const std::size_t handed_in = reserve(orders, waits, on_room, slots);
@@ -103,7 +110,7 @@ std::size_t Session::reserve(std::span<Order> orders, bool waits, std::function<
   std::unique_lock lock(mutex_);
   if (on_room) on_room_.reserve(on_room_.size() + 1);  // what throws, throws before a slot is taken
   std::size_t done = 0;
-  while (done < orders.size()) {
+  while (done < orders.size() && (lost_ || !has_left_)) {
     Order& order = orders[done];
     std::optional<Status> why = refusal(order);
     if (!why) {
@@ -116,7 +123,7 @@ std::size_t Session::reserve(std::span<Order> orders, bool waits, std::function<
           continue;
         }
         // In the same critical section as the look, so that no room comes unnoticed in between.
-        if (on_room) on_room_.push_back(std::move(on_room));
+        if (on_room) on_room_.push_back(std::exchange(on_room, nullptr));
         break;
       }
     }
@@ -145,8 +152,10 @@ Result<bool> Session::reserve_one(Order& order, std::vector<std::uint32_t>& slot
   slot.stage = Stage::kReserved;
   slot.cancelled = false;
   slot.copy = copy;
+  slot.number = next_number_++;
   slot.order = std::move(order);
   ++unanswered_;
+  ++reserved_;
   slots.push_back(index);
   return true;
 } catch (const std::bad_alloc&) {
@@ -175,14 +184,24 @@ void Session::push(const std::vector<std::uint32_t>& slots) {
   std::optional<Status> lost;
   {
     const std::lock_guard lock(mutex_);
-    if (lost_) lost = copy_of(*lost_);
-    if (!lost) {
+    reserved_ -= slots.size();
+    if (reserved_ == 0) pushed_.notify_all();
+    if (lost_) {
+      lost = copy_of(*lost_);
+    } else if (is_to_hold_back()) {
+      for (const std::uint32_t slot : slots) slots_[slot].stage = Stage::kHeld;
+    } else {
       for (const std::uint32_t slot : slots) push_request(slot);
       submissions_.publish();
       ipc::wake(peer_.fd(), pages_.control().server_sleeps);
     }
   }
   if (lost) fail_slots(slots, *lost);
+}
+
+/// Called with the lock held. Whether requests wait for another server, since this one ends.
+bool Session::is_to_hold_back() const noexcept {
+  return has_left_ || (settings_.holds_back && draining());
 }
 
 /// Called with the lock held. Seen after the next publish().

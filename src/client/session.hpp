@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <client/server_session.hpp>
+#include <client/silence.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <framewire/client.hpp>
@@ -18,18 +19,38 @@
 
 namespace framewire::client {
 
-/// A session over shared memory. Views and slices keep it alive beyond its client.
+/// What one session leaves to the next.
+struct LeftBehind {
+  /// In the order in which they were submitted. Inputs lie where the session has them.
+  std::vector<Order> orders;
+  std::vector<std::function<void()>> on_room;
+};
+
+/// A session over shared memory, for as long as one connection lasts. Views and slices keep it
+/// alive beyond its client.
 class Session final : public ServerSession, public std::enable_shared_from_this<Session> {
  public:
-  /// @param peer   the server, which has greeted
-  /// @param lends  whether input_slice() gives out memory that the server sees. Else it gives none,
-  ///               and all of the input area is for copies
-  Session(ipc::SharedPages pages, transport::shared::LocalPeer peer, bool lends = true);
+  /// What those who make a session decide.
+  struct Settings {
+    /// Whether input_slice() gives out memory that the server sees. Else it gives none, and all of
+    /// the input area is for copies.
+    bool lends = true;
+    /// Whether what a draining server has not taken is kept for leave_behind(), not answered.
+    bool holds_back = false;
+    /// After so long without a sign of life a server counts as gone; 0: never.
+    std::chrono::milliseconds patience{0};
+  };
+
+  /// @param peer  the server, which has greeted
+  Session(ipc::SharedPages pages, transport::shared::LocalPeer peer, const Settings& settings);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes) override;
   std::size_t submit(std::span<Order> orders, bool waits, std::function<void()> on_room) override;
+  /// As submit(). Takes nothing after leave_behind().
+  /// @param on_room  empty afterwards where the session will call it
+  std::size_t hand_in(std::span<Order> orders, bool waits, std::function<void()>& on_room);
   void drain() override;
   /// Whether bytes lie in the memory that is shared, so that they are not copied.
   [[nodiscard]] bool in_area(std::span<const std::uint8_t> bytes) const noexcept;
@@ -38,19 +59,40 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   [[nodiscard]] bool probe();
 
   void receive() noexcept override;
+  /// As receive(), and answers nothing of what is unanswered in the end.
+  /// @return why there is no server any more
+  [[nodiscard]] Status serve() noexcept;
+  /// After serve(): gives up all that is unanswered, for another session, and takes nothing more.
+  /// Throws std::bad_alloc, before anything has changed.
+  [[nodiscard]] LeftBehind leave_behind();
+  [[nodiscard]] bool has_left() const;
+  /// After serve(): answers all that is unanswered, and all that comes.
+  void fail_all(const Status& why) noexcept;
   void close() noexcept override;
   /// As close(), and the server learns of it at once.
   void end() noexcept;
   /// Whether the server has sent what no server would, for which lost() was set.
   [[nodiscard]] bool server_lied() const noexcept { return server_lied_; }
 
+  [[nodiscard]] std::uint32_t slots() const noexcept { return pages_.layout().sizes.slots; }
+  [[nodiscard]] std::uint64_t input_bytes() const noexcept {
+    return pages_.layout().sizes.input_bytes;
+  }
+  [[nodiscard]] std::uint64_t output_bytes() const noexcept {
+    return pages_.layout().sizes.output_bytes;
+  }
   [[nodiscard]] std::optional<Status> lost() const override;
   [[nodiscard]] bool draining() const noexcept override {
     return pages_.control().draining.load(std::memory_order_relaxed) != 0;
   }
 
  private:
-  enum class Stage : std::uint8_t { kFree, kReserved, kSubmitted };
+  enum class Stage : std::uint8_t {
+    kFree,
+    kReserved,   ///< its input is being copied
+    kSubmitted,  ///< the server has it
+    kHeld,       ///< for another session
+  };
   /// Asks the server to cancel.
   struct Cancel {
     Session* session;
@@ -63,6 +105,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
     Stage stage = Stage::kFree;
     bool cancelled = false;
     std::uint64_t generation = 0;
+    std::uint64_t number = 0;  ///< grows with each that is submitted
     Order order;
     std::optional<std::uint64_t> copy;  ///< of the input, in the area's part for copies
     std::unique_ptr<OnStop> on_stop;
@@ -75,6 +118,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   [[nodiscard]] std::optional<Status> refusal(const Order& order) const noexcept;
   std::size_t reserve(std::span<Order> orders, bool waits, std::function<void()>& on_room,
                       std::vector<std::uint32_t>& slots);
+  [[nodiscard]] bool is_to_hold_back() const noexcept;
   [[nodiscard]] Result<bool> reserve_one(Order& order, std::vector<std::uint32_t>& slots);
   void prepare(std::uint32_t slot);
   void push(const std::vector<std::uint32_t>& slots);
@@ -92,14 +136,17 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
                       Answers& answers);
   [[nodiscard]] Result<Resized> read_failure(std::size_t bytes) const;
   [[nodiscard]] Order free_slot(std::uint32_t slot) noexcept;
+  [[nodiscard]] bool hold_back(std::uint32_t slot, const Status& status);
   [[nodiscard]] Result<void> sleep();
-  void fail_all(const Status& why) noexcept;
+  [[nodiscard]] Result<void> look_for_life();
+  void drop_cancelled() noexcept;
   void fail_slots(const std::vector<std::uint32_t>& slots, const Status& why) noexcept;
   void fail_slot(std::uint32_t slot, const Status& why) noexcept;
   void answered(std::size_t count) noexcept;
 
   ipc::SharedPages pages_;
   transport::shared::LocalPeer peer_;
+  const Settings settings_;
   const std::uint64_t slice_bytes_;  ///< of the input area: slices before, copies behind
   std::atomic<bool> closing_{false};
   std::atomic<bool> server_lied_{false};
@@ -107,16 +154,23 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   mutable std::mutex mutex_;
   std::condition_variable room_;
   std::condition_variable idle_;
+  std::condition_variable pushed_;  ///< with `reserved_` 0
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
   ipc::AreaAllocator slices_;
   ipc::AreaAllocator copies_;
   ipc::RingWriter<ipc::Submission> submissions_;
+  std::uint64_t next_number_ = 0;
   std::size_t unanswered_ = 0;
+  std::size_t reserved_ = 0;
+  bool has_left_ = false;
   std::vector<std::function<void()>> on_room_;
   std::optional<Status> lost_;
 
   // Members that receive() alone uses.
+  Silence silence_;
+  bool is_alive_ = false;          ///< the server has been heard since the last look
+  std::uint64_t last_reader_ = 0;  ///< of the ring of requests, at the last look
   ipc::RingReader<ipc::CompletionEntry> completions_;
   std::array<std::byte, ipc::kReportBytes> report_;
 };

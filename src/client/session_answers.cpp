@@ -73,7 +73,9 @@ class Session::Answers {
   std::size_t count_ = 0;
 };
 
-void Session::receive() noexcept {
+void Session::receive() noexcept { fail_all(serve()); }
+
+Status Session::serve() noexcept {
   Status why(StatusCode::kPeerLost, std::string());
   try {
     why = Status(StatusCode::kPeerLost, "the connection to the server was closed");
@@ -84,7 +86,9 @@ void Session::receive() noexcept {
       if (!taken) {
         server_lied_ = true;
         going = fail(taken.error());
-      } else if (!*taken) {
+      } else if (*taken) {
+        is_alive_ = true;
+      } else {
         answers.flush();
         going = sleep();
       }
@@ -102,7 +106,7 @@ void Session::receive() noexcept {
   }
   // A server that is believed no more is to know. Another one learns when the socket is closed.
   if (server_lied_) (void)::shutdown(peer_.fd(), SHUT_RDWR);
-  fail_all(why);
+  return why;
 }
 
 Result<bool> Session::take_answers(Answers& answers) {
@@ -140,6 +144,7 @@ Result<void> Session::take_answer(const ipc::CompletionEntry& entry, Answers& an
   if (!resized) {
     auto failure = read_failure(bytes.size());
     if (failure.error().code() == StatusCode::kPeerLost) return lied("it is here and says it left");
+    if (hold_back(entry.slot, failure.error())) return {};
     answers.add(free_slot(entry.slot), std::move(failure));
     return {};
   }
@@ -152,6 +157,18 @@ Result<void> Session::take_answer(const ipc::CompletionEntry& entry, Answers& an
   }
   answer_resized(entry.slot, std::move(*report), area.subspan(entry.offset, entry.bytes), answers);
   return {};
+}
+
+/// A server that drains has not taken what it answers with `busy`, and one that ends cancels what
+/// it has: the next one is asked.
+bool Session::hold_back(std::uint32_t slot, const Status& status) {
+  const std::lock_guard lock(mutex_);
+  const bool is_refused = status.code() == StatusCode::kBusy && is_to_hold_back();
+  const bool is_dropped =
+      status.code() == StatusCode::kCancelled && settings_.holds_back && !slots_[slot].cancelled;
+  if (!is_refused && !is_dropped) return false;
+  slots_[slot].stage = Stage::kHeld;
+  return true;
 }
 
 Result<Resized> Session::read_failure(std::size_t bytes) const {
@@ -196,9 +213,13 @@ Result<void> Session::sleep() {
   sleeps.store(ipc::kForNews, std::memory_order_seq_cst);
   pollfd file{peer_.fd(), POLLIN, 0};
   const auto available = completions_.available();
-  if (available && *available == 0) (void)::poll(&file, 1, -1);
+  const int time_ms =
+      settings_.patience.count() == 0 ? -1 : static_cast<int>(kLookInterval.count());
+  const bool slept = available && *available == 0;
+  if (slept) (void)::poll(&file, 1, time_ms);
   sleeps.store(ipc::kAwake, std::memory_order_relaxed);
-  if (file.revents == 0) return {};
+  if (file.revents == 0) return slept ? look_for_life() : Result<void>();
+  is_alive_ = true;
   const ipc::News news = ipc::read_news(peer_.fd());
   if (news.has_word) {
     if (auto said = ipc::read_word(news.word); !said) {
@@ -209,6 +230,79 @@ Result<void> Session::sleep() {
   }
   if (news.gone) return fail(StatusCode::kPeerLost, "the server is gone");
   return {};
+}
+
+/// What the server's thread for this client does moves: answers, its index in the ring, or that it
+/// goes back to sleep once it has been woken, whatever the length of its queue.
+Result<void> Session::look_for_life() {
+  if (settings_.patience.count() == 0) return {};
+  if (settings_.holds_back) drop_cancelled();
+  {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t reader = submissions_.reader();
+    const bool has_read = std::exchange(last_reader_, reader) != reader;
+    if (std::exchange(is_alive_, false) || has_read || unanswered_ == 0 ||
+        ipc::wake(peer_.fd(), pages_.control().server_sleeps)) {
+      silence_.end();
+      return {};
+    }
+  }
+  const auto silent = silence_.look();
+  if (silent < settings_.patience) return {};
+  return fail(StatusCode::kPeerLost,
+              fmt::format("the server has shown no sign of life for {} s",
+                          std::chrono::round<std::chrono::seconds>(silent).count()));
+}
+
+/// Answers what was cancelled among the requests that are held back.
+void Session::drop_cancelled() noexcept {
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    const bool is_ours = [&] {
+      const std::lock_guard lock(mutex_);
+      return slots_[slot].stage == Stage::kHeld && slots_[slot].cancelled;
+    }();
+    if (is_ours) fail_slot(slot, {StatusCode::kCancelled, "cancelled while it was queued"});
+  }
+}
+
+bool Session::has_left() const {
+  const std::lock_guard lock(mutex_);
+  return has_left_;
+}
+
+LeftBehind Session::leave_behind() {
+  LeftBehind left;
+  std::vector<std::unique_ptr<OnStop>> stops;  // let go without the lock: cancel() may wait for it
+  std::vector<std::uint32_t> held;
+  stops.reserve(slots_.size());
+  held.reserve(slots_.size());
+  left.orders.reserve(slots_.size());
+  std::unique_lock lock(mutex_);
+  has_left_ = true;
+  room_.notify_all();
+  // Those who submit have copied their inputs soon.
+  pushed_.wait(lock, [this] { return reserved_ == 0; });
+  for (std::uint32_t index = 0; index < slots_.size(); ++index) {
+    if (slots_[index].stage == Stage::kFree) continue;
+    held.push_back(index);
+  }
+  std::ranges::sort(held, {}, [this](std::uint32_t index) { return slots_[index].number; });
+  for (const std::uint32_t index : held) {
+    Slot& slot = slots_[index];
+    // The copy is all that there is of an input which is the caller's no more.
+    if (slot.copy) {
+      slot.order.jpeg = pages_.input().subspan(slice_bytes_ + *slot.copy, slot.order.jpeg.size());
+    }
+    left.orders.push_back(std::move(slot.order));
+    stops.push_back(std::move(slot.on_stop));
+    slot.order = {};
+    slot.stage = Stage::kFree;
+    ++slot.generation;
+  }
+  left.on_room.swap(on_room_);
+  unanswered_ = 0;
+  idle_.notify_all();
+  return left;
 }
 
 void Session::answered(std::size_t count) noexcept {
@@ -235,11 +329,11 @@ void Session::fail_all(const Status& why) noexcept {
     room_.notify_all();
   }
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-    const bool submitted = [&] {
+    const bool is_ours = [&] {
       const std::lock_guard lock(mutex_);
-      return slots_[slot].stage == Stage::kSubmitted;
+      return slots_[slot].stage == Stage::kSubmitted || slots_[slot].stage == Stage::kHeld;
     }();
-    if (submitted) fail_slot(slot, why);
+    if (is_ours) fail_slot(slot, why);
   }
   answered(0);
 }

@@ -52,6 +52,10 @@ class RingWriter {
     if (count > memory_.capacity) return std::nullopt;
     return count;
   }
+  /// The reader's index, whatever it is.
+  [[nodiscard]] std::uint64_t reader() const noexcept {
+    return memory_.read->load(std::memory_order_acquire);
+  }
 
  private:
   RingMemory<Entry> memory_;

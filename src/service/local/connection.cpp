@@ -84,8 +84,10 @@ Status LocalConnection::run() noexcept {
 }
 
 void LocalConnection::drain() noexcept {
-  draining_ = true;
+  // The client first: it then knows why requests are refused, and may keep them for the next
+  // server.
   pages_.control().draining.store(1, std::memory_order_relaxed);
+  draining_ = true;
   event_->notify();
 }
 

@@ -217,8 +217,9 @@ Result<void> WorkerPool::State::welcome(Worker& worker) {
   // much of the bandwidth.
   worker.lends_slices = answer.device_count != 0;
   base::refuse_files(worker.socket->fd());  // there are no more to come
-  auto session = std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket),
-                                                   worker.lends_slices);
+  auto session =
+      std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket),
+                                        client::Session::Settings{.lends = worker.lends_slices});
   worker.socket.reset();
   worker.receiver = std::thread([session] {
     base::name_thread("fw-worker-recv");

@@ -25,9 +25,17 @@ Result<void> refuse_given(const Arguments& arguments, std::initializer_list<cons
   return {};
 }
 
-Result<void> read_remote(const Arguments& arguments, EngineChoice& choice) {
+Result<void> read_retries(const Arguments& arguments, EngineChoice& choice) {
   // A server that is started again takes some seconds.
   choice.client.timeout = std::chrono::seconds(20);
+  const std::string retries = arguments.get("retries");
+  if (!parse_number(retries, 0u, kMaxRetries, choice.client.retries)) {
+    return misuse(fmt::format("--retries: found '{}'; accepted: 0 to {}", retries, kMaxRetries));
+  }
+  return {};
+}
+
+Result<void> read_remote(const Arguments& arguments, EngineChoice& choice) {
   choice.session.security.psk_file = arguments.get("psk");
   choice.session.security.psk_name = arguments.get("psk-name");
   choice.session.links = {arguments.get("link")};
@@ -37,10 +45,6 @@ Result<void> read_remote(const Arguments& arguments, EngineChoice& choice) {
         fmt::format("--server {}: a server on another host asks for a key; accepted: --psk FILE",
                     choice.address));
   }
-  const std::string retries = arguments.get("retries");
-  if (!parse_number(retries, 0u, kMaxRetries, choice.client.retries)) {
-    return misuse(fmt::format("--retries: found '{}'; accepted: 0 to {}", retries, kMaxRetries));
-  }
   return {};
 }
 
@@ -48,8 +52,11 @@ Result<void> read_remote(const Arguments& arguments, EngineChoice& choice) {
 
 Result<EngineChoice> choose_engine(const Arguments& arguments) {
   EngineChoice choice;
-  const auto remote_options = {"psk", "psk-name", "link", "interface", "retries"};
+  const auto remote_options = {"psk", "psk-name", "link", "interface"};
   if (!arguments.has("server")) {
+    if (auto none = refuse_given(arguments, {"retries"}, "is for --server"); !none) {
+      return fail(none.error());
+    }
     if (auto none = refuse_given(arguments, remote_options, "is for --server HOST:PORT"); !none) {
       return fail(none.error());
     }
@@ -66,6 +73,7 @@ Result<EngineChoice> choose_engine(const Arguments& arguments) {
   auto none = refuse_given(arguments, {"device", "gpu-memory"},
                            "with --server the engine is the server's; give one of them");
   if (!none) return fail(none.error());
+  if (auto read = read_retries(arguments, choice); !read) return fail(read.error());
   if (is_address(where)) {
     choice.address = where;
     none = read_remote(arguments, choice);
@@ -79,7 +87,7 @@ Result<EngineChoice> choose_engine(const Arguments& arguments) {
 }
 
 Result<Client> connect(const EngineChoice& choice) {
-  if (!choice.socket.empty()) return Client::connect(choice.socket);
+  if (!choice.socket.empty()) return Client::connect(choice.socket, choice.client);
   return Client::connect(choice.address, choice.session, choice.client);
 }
 

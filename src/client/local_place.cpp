@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <base/file_descriptor.hpp>
+#include <base/passed_files.hpp>
+#include <cerrno>
+#include <client/local_place.hpp>
+#include <cstring>
+#include <ipc/greeting.hpp>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace framewire::client {
+namespace {
+
+using transport::shared::LocalPeer;
+
+std::optional<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path ||
+      path.find('\0') != std::string::npos) {
+    return std::nullopt;
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+/// Tries again where so many wait to be accepted that the system takes no more.
+Result<LocalPeer> connect_to(const std::string& path, base::Clock::time_point deadline) {
+  const auto address = address_of(path);
+  if (!address) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       fmt::format("found a socket's path of {} bytes; accepted: 1 to {}",
+                                   path.size(), sizeof(sockaddr_un::sun_path) - 1))
+                    .about("server"));
+  }
+  for (;;) {
+    base::FileDescriptor socket(
+        ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (socket.valid() && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address),
+                                    sizeof *address) == 0) {
+      return LocalPeer(std::move(socket));
+    }
+    const int error = errno;
+    if (error != EAGAIN || base::Clock::now() >= deadline) {
+      return fail(Status(error == EAGAIN ? StatusCode::kBusy : StatusCode::kIoError,
+                         fmt::format("cannot connect: {}", std::generic_category().message(error)))
+                      .about(path));
+    }
+    constexpr auto kPause = std::chrono::milliseconds(2);
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+/// What the server has made for us.
+Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& options,
+                               base::Clock::time_point deadline) {
+  ipc::Hello hello;
+  hello.slots = options.slots;
+  hello.input_bytes = options.input_bytes;
+  hello.output_bytes = options.output_bytes;
+  if (auto sent = peer.send(std::as_bytes(std::span(&hello, 1))); !sent) {
+    return fail(StatusCode::kPeerLost, "the server has closed the connection");
+  }
+  ipc::Word word;
+  auto message = peer.receive(std::as_writable_bytes(std::span(&word, 1)), deadline);
+  if (!message) return fail(message.error());
+  if (auto accepted = ipc::read_word(word); !accepted) return fail(accepted.error());
+  if (word.version != ipc::kVersion) {
+    return fail(
+        StatusCode::kUnsupported,
+        fmt::format("the server speaks version {}, this client {}", word.version, ipc::kVersion));
+  }
+  if (!message->files[0].valid()) {
+    return fail(StatusCode::kInvalidInput, "the server has handed over no memory");
+  }
+  return ipc::SharedPages::open(message->files[0],
+                                {word.slots, word.input_bytes, word.output_bytes});
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Session>> open_session(const LocalPlace& place,
+                                              base::Clock::time_point deadline, bool holds_back) {
+  auto peer = connect_to(place.path, deadline);
+  if (!peer) return fail(peer.error());
+  auto pages = greet(*peer, place.options, deadline);
+  if (!pages) return fail(pages.error());
+  base::refuse_files(peer->fd());  // there are no more to come
+  Session::Settings settings;
+  settings.holds_back = holds_back;
+  settings.patience = place.patience;
+  return std::make_shared<Session>(std::move(*pages), std::move(*peer), settings);
+}
+
+}  // namespace framewire::client

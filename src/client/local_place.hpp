@@ -1,0 +1,27 @@
+// Connecting to a server on the same machine.
+#pragma once
+
+#include <base/clock.hpp>
+#include <chrono>
+#include <client/session.hpp>
+#include <client/silence.hpp>
+#include <framewire/client.hpp>
+#include <memory>
+#include <string>
+
+namespace framewire::client {
+
+/// Where a server on this machine is, and what a client asks of it.
+struct LocalPlace {
+  std::string path;
+  ClientOptions options;
+  std::chrono::milliseconds patience = kServerPatience;  ///< with a server that is silent
+};
+
+/// Connects and greets. @param holds_back  @see Session::Settings
+/// @return as Client::connect()
+[[nodiscard]] Result<std::shared_ptr<Session>> open_session(const LocalPlace& place,
+                                                            base::Clock::time_point deadline,
+                                                            bool holds_back);
+
+}  // namespace framewire::client

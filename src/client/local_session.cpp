@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <base/moment.hpp>
+#include <chrono>
+#include <client/local_session.hpp>
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace framewire::client {
+namespace {
+
+constexpr std::chrono::milliseconds kConnectPause{50};
+
+}  // namespace
+
+LocalSession::LocalSession(LocalPlace place, std::shared_ptr<Session> session)
+    : place_(std::move(place)),
+      session_(std::move(session)),
+      retries_left_(place_.options.retries) {}
+
+Result<std::shared_ptr<LocalSession>> LocalSession::connect(LocalPlace place) {
+  auto session =
+      open_session(place, base::moment_after(place.options.timeout), place.options.retries != 0);
+  if (!session) return fail(session.error());
+  return std::shared_ptr<LocalSession>(new LocalSession(std::move(place), std::move(*session)));
+}
+
+std::shared_ptr<Session> LocalSession::current() const {
+  const std::lock_guard lock(mutex_);
+  return session_;
+}
+
+/// The session that takes orders now.
+/// @param on_room  called later where there is none and nobody waits
+std::shared_ptr<Session> LocalSession::current_or_wait(bool waits, std::function<void()>& on_room) {
+  std::unique_lock lock(mutex_);
+  if (waits) opened_.wait(lock, [this] { return !is_reconnecting_; });
+  if (!is_reconnecting_) return session_;
+  if (on_room) on_room_.push_back(std::exchange(on_room, nullptr));
+  return nullptr;
+}
+
+Result<InputSlice> LocalSession::input_slice(std::size_t bytes) {
+  return current()->input_slice(bytes);
+}
+
+std::size_t LocalSession::submit(std::span<Order> orders, bool waits,
+                                 std::function<void()> on_room) {
+  std::size_t done = 0;
+  while (done < orders.size()) {
+    const auto session = current_or_wait(waits && done == 0, on_room);
+    if (session == nullptr) break;
+    done += session->hand_in(orders.subspan(done), waits && done == 0, on_room);
+    // A session that is lost meanwhile takes no more; the next one may.
+    if (!session->has_left()) break;
+  }
+  return done;
+}
+
+void LocalSession::drain() {
+  while (true) {
+    const auto session = current();
+    session->drain();
+    std::unique_lock lock(mutex_);
+    opened_.wait(lock, [this] { return !is_reconnecting_; });
+    if (session == session_) return;
+  }
+}
+
+void LocalSession::receive() noexcept {
+  while (true) {
+    const auto session = current();
+    Status why = session->serve();
+    try {
+      if (connect_again(*session, why)) continue;
+    } catch (...) {
+      why = Status(StatusCode::kBusy, std::string());
+    }
+    return end(why);
+  }
+}
+
+/// @param why  why the connection is lost; in the end, why there is none
+bool LocalSession::connect_again(Session& lost, Status& why) {
+  if (closing_ || retries_left_ == 0 || lost.server_lied()) return false;
+  --retries_left_;
+  {
+    const std::lock_guard lock(mutex_);
+    is_reconnecting_ = true;
+  }
+  const auto memory = current();
+  LeftBehind left = lost.leave_behind();
+  lost.end();
+  // First those that had been waiting for this session already.
+  for (auto order = left.orders.rbegin(); order != left.orders.rend(); ++order) {
+    unanswered_.push_front({std::move(*order), memory});
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    on_room_.insert(on_room_.end(), left.on_room.begin(), left.on_room.end());
+  }
+  auto made = open_again(lost, why);
+  if (made == nullptr) return false;
+  take_over(std::move(made));
+  hand_in_again();
+  return true;
+}
+
+/// A server that is started again takes some seconds.
+std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& why) const {
+  const auto deadline = base::moment_after(place_.options.timeout);
+  while (!closing_) {
+    auto made = open_session(place_, deadline, retries_left_ != 0);
+    if (made) {
+      if ((*made)->slots() >= lost.slots() && (*made)->input_bytes() >= lost.input_bytes() &&
+          (*made)->output_bytes() >= lost.output_bytes()) {
+        return std::move(*made);
+      }
+      why = Status(StatusCode::kPeerLost, "the server gives less than it did before");
+      return nullptr;
+    }
+    const StatusCode code = made.error().code();
+    if (code == StatusCode::kDenied || code == StatusCode::kUnsupported ||
+        code == StatusCode::kInvalidInput || base::Clock::now() >= deadline) {
+      return nullptr;
+    }
+    std::this_thread::sleep_for(kConnectPause);
+  }
+  return nullptr;
+}
+
+void LocalSession::take_over(std::shared_ptr<Session> session) {
+  const std::lock_guard lock(mutex_);
+  session_ = std::move(session);
+  if (closing_) session_->close();
+}
+
+/// As many as there is room for: inputs that lay in memory for slices are copies now. Called again
+/// once there is more room. Until all are in, nobody else's orders take it.
+void LocalSession::hand_in_again() {
+  const auto session = current();
+  while (!unanswered_.empty()) {
+    Unanswered& first = unanswered_.front();
+    if (first.order.stop.stop_requested()) {
+      answer(first.order, fail(StatusCode::kCancelled, "cancelled while it was queued"));
+    } else
+      try {
+        std::function<void()> again = [this] { hand_in_again(); };
+        if (session->hand_in({&first.order, 1}, false, again) == 0) return;
+      } catch (const std::bad_alloc&) {
+        answer(first.order, fail(StatusCode::kBusy, "memory ran out"));
+      }
+    unanswered_.pop_front();
+  }
+  open_to_all();
+}
+
+void LocalSession::open_to_all() noexcept {
+  std::vector<std::function<void()>> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(is_reconnecting_, false)) return;
+    tell.swap(on_room_);
+  }
+  opened_.notify_all();
+  for (const auto& on_room : tell) try {
+      on_room();
+    } catch (...) {
+      // What a caller's function throws is dropped: the client has others to serve.
+    }
+}
+
+/// Answers all that is unanswered, and all that comes.
+void LocalSession::end(const Status& why) noexcept {
+  current()->fail_all(why);
+  for (Unanswered& one : unanswered_) answer(one.order, fail(copy_of(why)));
+  unanswered_.clear();
+  open_to_all();
+}
+
+void LocalSession::close() noexcept {
+  closing_ = true;
+  current()->close();
+}
+
+std::optional<Status> LocalSession::lost() const { return current()->lost(); }
+bool LocalSession::draining() const noexcept { return current()->draining(); }
+
+}  // namespace framewire::client

@@ -1,0 +1,181 @@
+// Servers that end and come again, and what becomes of the requests that they had.
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <stop_token>
+#include <tests/service/local/child.hpp>
+#include <tests/service/local/local_server_fixture.hpp>
+#include <thread>
+#include <vector>
+
+namespace framewire::service::local::test {
+namespace {
+
+class LocalRetry : public LocalServerTest {
+ protected:
+  static ClientOptions retrying(std::uint32_t retries = 1) {
+    ClientOptions options = small_client();
+    options.retries = retries;
+    return options;
+  }
+  /// Inputs that are gone once this returns.
+  void submit_copies(Client& client, int count) {
+    const Bytes file = photo(1200, 900);
+    for (int i = 0; i < count; ++i) {
+      const Bytes own = file;
+      client.submit(own, width(80), counted());
+    }
+  }
+  /// As many as there is room for. @return how many
+  int try_to_submit_copies(Client& client, const std::function<void()>& on_room) {
+    const Bytes file = photo(1200, 900);
+    for (int count = 0;; ++count) {
+      EngineRequest request{file, width(80), counted()};
+      if (!client.try_submit(request, on_room)) return count;
+    }
+  }
+  /// As many inputs as there is room for in the memory that client and server share.
+  int submit_slices(Client& client) {
+    const Bytes file = photo(1200, 900);
+    int count = 0;
+    while (true) {
+      auto slice = client.input_slice(file.size());
+      if (!slice) return count;
+      std::ranges::copy(file, slice->bytes.begin());
+      slices_.push_back(*slice);
+      EngineRequest request{slice->bytes, width(80), counted()};
+      if (!client.try_submit(request)) return count;
+      ++count;
+    }
+  }
+  Client::Callback counted() {
+    return [this](const Result<Resized>& made) {
+      ++answers_;
+      if (made && made->bytes == expected_) ++right_;
+    };
+  }
+  void expect_pictures_as(Engine& engine) {
+    expected_ = engine.resize(photo(1200, 900), width(80)).value().bytes;
+  }
+
+  Bytes expected_;
+  std::vector<InputSlice> slices_;
+  std::atomic<int> answers_{0};
+  std::atomic<int> right_{0};
+};
+
+TEST_F(LocalRetry, WhatHasNoAnswerGoesToTheNextServer) {
+  start();
+  expect_pictures_as(*engine_);
+  Client client = connect(retrying());
+  // Together they are more than the next session has room for copies.
+  const int slices = submit_slices(client);
+  const int copies = try_to_submit_copies(client, {});
+  server_.reset();
+  start();
+  submit_copies(client, 40);
+  client.drain();
+  EXPECT_GT(slices, 4);
+  EXPECT_GT(copies, 4);
+  EXPECT_EQ(answers_, slices + copies + 40);
+  EXPECT_EQ(right_, answers_);
+  EXPECT_FALSE(client.lost());
+  slices_.clear();
+  EXPECT_TRUE(client.input_slice(100));
+  // Once, and no more often.
+  server_.reset();
+  EXPECT_TRUE(soon([&] { return client.lost().has_value(); }));
+  EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kPeerLost);
+}
+
+TEST_F(LocalRetry, WhatADrainingServerDoesNotTakeGoesToTheNext) {
+  start();
+  expect_pictures_as(*engine_);
+  Client client = connect(retrying());
+  submit_copies(client, 60);
+  ASSERT_TRUE(soon([&] { return answers_ > 2; }));
+  EXPECT_TRUE(server_->drain(kPatience));
+  ASSERT_TRUE(soon([&] { return client.draining(); }));
+  // What is submitted meanwhile waits, too, and can be cancelled.
+  submit_copies(client, 20);
+  std::stop_source stop;
+  std::promise<StatusCode> cancelled;
+  const Bytes file = photo(1200, 900);
+  EngineRequest request{file, width(80), [&](const Result<Resized>& made) {
+                          cancelled.set_value(made ? StatusCode::kInternal : made.error().code());
+                        }};
+  request.stop = stop.get_token();
+  client.submit({&request, 1});
+  stop.request_stop();
+  auto answer = cancelled.get_future();
+  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(answer.get(), StatusCode::kCancelled);
+  server_.reset();
+  start();
+  client.drain();
+  EXPECT_EQ(answers_, 80);
+  EXPECT_EQ(right_, 80);
+  EXPECT_FALSE(client.lost());
+}
+
+TEST_F(LocalRetry, AKilledServerCostsNothingWhereAnotherFollows) {
+  Child server([path = folder_.socket()] {
+    Engine engine = Engine::make(host_engine()).value();
+    LocalServerOptions options;
+    options.path = path;
+    const auto started = LocalServer::start(engine, options);
+    for (;;) ::pause();
+  });
+  ASSERT_TRUE(connect_soon(folder_.socket()));
+  {
+    Engine engine = Engine::make(host_engine()).value();
+    expect_pictures_as(engine);
+  }
+  Client client = connect(retrying());
+  auto submitting = std::async(std::launch::async, [&] { submit_copies(client, 300); });
+  ASSERT_TRUE(soon([&] { return answers_ > 20; }));
+  server.kill();
+  start();
+  submitting.get();  // who waited for room goes on with the next server
+  client.drain();
+  EXPECT_EQ(answers_, 300);
+  EXPECT_EQ(right_, 300);
+}
+
+TEST_F(LocalRetry, WhereNoServerFollowsAllIsAnsweredOnce) {
+  start();
+  ClientOptions options = retrying(3);
+  options.timeout = std::chrono::milliseconds(300);
+  Client client = connect(options);
+  submit_copies(client, 60);
+  server_.reset();
+  submit_copies(client, 60);
+  client.drain();
+  EXPECT_EQ(answers_, 120);
+  ASSERT_TRUE(client.lost());
+  EXPECT_EQ(client.lost()->code(), StatusCode::kPeerLost);
+  EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kPeerLost);
+}
+
+TEST_F(LocalRetry, RoomIsToldOfByTheNextServer) {
+  start();
+  Client client = connect(retrying());
+  std::promise<void> room;
+  HeldEngine held(*engine_, 2);
+  const int submitted = try_to_submit_copies(client, [&] { room.set_value(); });
+  // What the engine has is waited for.
+  auto releasing = std::async(std::launch::async, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    held.release();
+  });
+  server_.reset();
+  releasing.get();
+  start();
+  EXPECT_EQ(room.get_future().wait_for(kPatience), std::future_status::ready);
+  client.drain();
+  EXPECT_EQ(answers_, submitted);
+}
+
+}  // namespace
+}  // namespace framewire::service::local::test

@@ -1,0 +1,81 @@
+// Servers that are there and do nothing: a client gives up those that are frozen, and waits for
+// those that have much to do.
+#include <client/local_session.hpp>
+#include <future>
+#include <tests/service/local/child.hpp>
+#include <tests/service/local/local_server_fixture.hpp>
+#include <thread>
+
+namespace framewire::service::local::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::chrono::milliseconds kShortPatience{3000};
+
+/// A client whose patience is short.
+class ImpatientClient {
+ public:
+  explicit ImpatientClient(const std::string& path)
+      : session_(client::LocalSession::connect({path, small_client(), kShortPatience}).value()),
+        thread_([this] { session_->receive(); }) {}
+  ~ImpatientClient() {
+    session_->drain();
+    session_->close();
+    thread_.join();
+  }
+  ImpatientClient(const ImpatientClient&) = delete;
+  ImpatientClient& operator=(const ImpatientClient&) = delete;
+
+  std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg) {
+    auto answer = std::make_shared<std::promise<Result<Resized>>>();
+    client::Order order;
+    order.jpeg = jpeg;
+    order.options = session_->options().find(width(40));
+    order.done = [answer](Result<Resized> made) { answer->set_value(std::move(made)); };
+    session_->submit({&order, 1}, true, {});
+    return answer->get_future();
+  }
+
+ private:
+  std::shared_ptr<client::LocalSession> session_;
+  std::thread thread_;
+};
+
+using LocalSilence = LocalServerTest;
+
+TEST_F(LocalSilence, AFrozenServerCountsAsGone) {
+  Child server([path = folder_.socket()] {
+    Engine engine = Engine::make(host_engine()).value();
+    LocalServerOptions options;
+    options.path = path;
+    const auto started = LocalServer::start(engine, options);
+    for (;;) ::pause();
+  });
+  ASSERT_TRUE(connect_soon(folder_.socket()));
+  ImpatientClient client(folder_.socket());
+  const Bytes file = photo();
+  EXPECT_TRUE(client.submit(file).get());
+  server.freeze();
+  auto answer = client.submit(file);
+  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  const auto made = answer.get();
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
+  EXPECT_THAT(made.error().message(), HasSubstr("no sign of life"));
+  server.kill();
+}
+
+TEST_F(LocalSilence, AServerWithMuchToDoIsWaitedFor) {
+  start();
+  ImpatientClient client(folder_.socket());
+  const Bytes file = photo();
+  HeldEngine held(*engine_, 2);
+  auto answer = client.submit(file);
+  EXPECT_EQ(answer.wait_for(2 * kShortPatience), std::future_status::timeout);
+  held.release();
+  EXPECT_TRUE(answer.get());
+}
+
+}  // namespace
+}  // namespace framewire::service::local::test
