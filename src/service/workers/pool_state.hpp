@@ -32,7 +32,7 @@ struct PoolJob {
   Clock::time_point expires;            ///< where it has not been handed in by then
   Clock::time_point overdue;            ///< where a worker has not answered by then
   unsigned crashes = 0;                 ///< of workers that had it in hand
-  unsigned kills = 0;                   ///< likewise, by SIGKILL from outside
+  unsigned kills = 0;                   ///< likewise, killed or stopped by a signal
   unsigned lone_kills = 0;              ///< of these, with nothing else in hand
   bool is_suspect = false;              ///< it is handed in alone
   std::list<std::shared_ptr<PoolJob>>::iterator place;
@@ -59,6 +59,7 @@ struct Worker {
   Clock::time_point probed;   ///< when it was last asked for a sign of life
   bool silent = false;        ///< it has owed one since then
   bool hung = false;          ///< and was killed for that
+  bool stopped = false;       ///< by a signal, at that time
   bool closed = false;        ///< it was told to end
   bool ended_idle = false;    ///< it ended by itself, with nothing in hand
   bool condemned = false;     ///< and was killed since it has lost a GPU

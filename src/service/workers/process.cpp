@@ -123,6 +123,13 @@ void WorkerProcess::kill() noexcept {
   if (pid_ > 0) (void)::kill(pid_, SIGKILL);
 }
 
+bool WorkerProcess::is_stopped() const noexcept {
+  if (pid_ < 0) return false;
+  siginfo_t facts{};
+  constexpr int kOnlyLook = WSTOPPED | WNOHANG | WNOWAIT;
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &facts, kOnlyLook) == 0 && facts.si_pid == pid_;
+}
+
 std::optional<ProcessEnd> WorkerProcess::collect() noexcept {
   if (pid_ < 0) return ProcessEnd{};
   int status = 0;

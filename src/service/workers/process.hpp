@@ -38,6 +38,8 @@ class WorkerProcess {
   [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
   /// Our end of the socket, once; it does not block.
   [[nodiscard]] base::FileDescriptor take_socket() noexcept { return std::move(socket_); }
+  /// Whether a signal has stopped it (SIGSTOP), and none has let it go on.
+  [[nodiscard]] bool is_stopped() const noexcept;
   void kill() noexcept;
   /// Collects an ended process. Does not block. @return nothing where it has not ended
   [[nodiscard]] std::optional<ProcessEnd> collect() noexcept;

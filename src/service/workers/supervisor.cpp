@@ -303,6 +303,7 @@ void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
   const bool is_silent = worker.silent && now - worker.probed >= options_.hang_time;
   if (is_overdue || is_silent) {
     worker.hung = true;
+    worker.stopped = worker.process.is_stopped();
     warn("worker killed", is_silent ? "it reads nothing" : "it does not end a request",
          worker.process.pid());
     worker.process.kill();
@@ -335,7 +336,7 @@ bool WorkerPool::State::has_ended(Worker& worker, bool expected) {
   if (worker.condemned) ++lost_devices_;
   warn("worker ended", fmt::format("{}, with {} requests in hand", end->to_string(), lost.size()),
        pid);
-  judge(std::move(lost), cause);
+  judge(std::move(lost), worker.stopped ? Cause::kKilled : cause);
   return true;
 }
 

@@ -3,7 +3,8 @@
 // Which of them ended it nobody knows, unless it was the only one. So after a crash they are tried
 // again one at a time, in a worker that has nothing else: an innocent input is answered there, a
 // guilty one is found out. SIGKILL from outside accuses nobody the first time, since operators and
-// tests kill too; but so does the system where memory has run out, perhaps for one input.
+// tests kill too; but so does the system where memory has run out, perhaps for one input. A worker
+// that is stopped (SIGSTOP, a debugger) and killed since it hangs is like one that was killed.
 #include <fmt/format.h>
 #include <algorithm>
 #include <new>

@@ -135,6 +135,22 @@ TEST_F(WorkerPoolTest, RetriesWhatAFrozenWorkerHasInHand) {
   EXPECT_EQ(pool_->workers()->quarantined, 0u);
 }
 
+// Whoever stops workers accuses nobody, as little as who kills them.
+TEST_F(WorkerPoolTest, QuarantinesNothingThatTwoFrozenWorkersHadInHand) {
+  start(1);
+  const Bytes jpeg = make_jpeg(70, 70);
+  const Bytes right = expected(jpeg);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(soon([&] { return pids().size() == 1; }));
+    ASSERT_EQ(::kill(pids().front(), SIGSTOP), 0);
+    const auto made = resize(jpeg);
+    ASSERT_TRUE(made) << made.error().to_string();
+    EXPECT_EQ(made->bytes, right);
+  }
+  EXPECT_EQ(pool_->workers()->hung, 2u);
+  EXPECT_EQ(pool_->workers()->quarantined, 0u);
+}
+
 TEST_F(WorkerPoolTest, LosesNothingWhileWorkersAreReplaced) {
   start(2);
   const auto before = pids();
