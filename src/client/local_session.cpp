@@ -143,13 +143,14 @@ void LocalSession::hand_in_again() {
     Unanswered& first = unanswered_.front();
     if (first.order.stop.stop_requested()) {
       answer(first.order, fail(StatusCode::kCancelled, "cancelled while it was queued"));
-    } else
+    } else {
       try {
         std::function<void()> again = [this] { hand_in_again(); };
         if (session->hand_in({&first.order, 1}, false, again) == 0) return;
       } catch (const std::bad_alloc&) {
         answer(first.order, fail(StatusCode::kBusy, "memory ran out"));
       }
+    }
     unanswered_.pop_front();
   }
   open_to_all();
