@@ -71,6 +71,16 @@ void Log::write(const RequestLine& line) noexcept {
   }
 }
 
+void Log::write(std::string line) noexcept {
+  if (!sink_) return;
+  try {
+    add(std::move(line));
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    ++dropped_;
+  }
+}
+
 void Log::say(std::string_view level, std::string_view message) noexcept {
   if (!sink_) return;
   try {

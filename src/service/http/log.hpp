@@ -46,6 +46,8 @@ class Log {
   Log& operator=(const Log&) = delete;
 
   void write(const RequestLine& line) noexcept;
+  /// A line of somebody else's making, with its end.
+  void write(std::string line) noexcept;
   /// {"time", "level", "message"}.
   void say(std::string_view level, std::string_view message) noexcept;
 

@@ -2,6 +2,7 @@
 #include <commands/serve/clients.hpp>
 #include <service/http/log.hpp>
 #include <thread>
+#include <utility>
 
 namespace framewire::app {
 
@@ -19,8 +20,23 @@ Json event_line(std::string_view level, std::string_view what) {
   return line;
 }
 
+// Events come from threads that serve clients, and from those that watch workers.
 void log_event(const Json& line) {
-  put(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  static service::http::Log log([](std::string_view lines) { put(lines); });
+  log.write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+std::optional<std::uint64_t> RefusalLines::admit(std::chrono::steady_clock::time_point now) {
+  if (now - begin_ >= kWindow) {
+    begin_ = now;
+    lines_ = 0;
+  }
+  if (lines_ == kMaxLines) {
+    ++untold_;
+    return std::nullopt;
+  }
+  ++lines_;
+  return std::exchange(untold_, 0);
 }
 
 }  // namespace framewire::app
