@@ -65,9 +65,13 @@ class LocalServer::Impl {
         visitors_(options_.greeting, [this](Visitor visitor, Result<ipc::Hello> hello) {
           greeted(std::move(visitor), std::move(hello));
         }) {}
+  // Nobody is let in once the first is shown out: clients that connect again look for the next
+  // server.
   ~Impl() {
-    stop();
+    stopping_ = true;
+    event_.notify();
     if (listener_.joinable()) listener_.join();
+    stop_clients();
     reap(true);
   }
   Impl(const Impl&) = delete;
@@ -123,10 +127,8 @@ class LocalServer::Impl {
     bool done = false;
   };
 
-  void stop() {
+  void stop_clients() {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    event_.notify();
     for (const auto& client : clients_) {
       if (client->connection) client->connection->stop();
     }
