@@ -51,7 +51,10 @@ void OneInput::open_and_read(std::span<std::uint8_t> room) {
   row_.version = facts.version;
   permissions_ = facts.permissions;
   const auto earlier = find_earlier();
-  if (!earlier) return fail_with(about_label(earlier.error(), input_.label));
+  if (!earlier) {
+    const Status& error = earlier.error();  // about the output, where it says so
+    return fail_with(error.subject().empty() ? about_file(error, input_.label) : error);
+  }
   const bool told = !facts.version.empty() || (facts.bytes && facts.mtime_ns);
   if (*earlier && told && done_before(**earlier, false)) return;
   if (!read_jpeg(**open, room)) return;
@@ -75,6 +78,7 @@ bool OneInput::read_jpeg(OpenInput& open, std::span<std::uint8_t> room) {
   const auto bytes = reader.read(room, buffer_);
   if (!bytes) return failed(bytes.error());
   bytes_ = *bytes;
+  row_.input_read = true;
   row_.bytes_in = bytes_.size();
   if (context_.hashed) row_.hash = reader.hash();
   return true;

@@ -33,4 +33,11 @@ bool is_store_fault(const Status& error) noexcept {
   }
 }
 
+bool failed_in_passing(const batch::Row& row) noexcept {
+  if (row.outcome != batch::Outcome::kFailed || !row.error) return false;
+  const bool took_too_long = row.error->code() == StatusCode::kDeadline && row.input_read &&
+                             row.error->subject() == row.input;
+  return is_passing(*row.error) && !took_too_long;
+}
+
 }  // namespace framewire::dataset

@@ -1,6 +1,7 @@
 // Errors that are no fault of what they are told about: the same may be made by another try.
 #pragma once
 
+#include <framewire/batch/manifest.hpp>
 #include <framewire/status.hpp>
 
 namespace framewire::dataset {
@@ -22,5 +23,9 @@ namespace framewire::dataset {
 [[nodiscard]] inline bool is_passing(const Status& error) noexcept {
   return is_engine_fault(error) || is_store_fault(error);
 }
+
+/// Whether a row tells of a failure that is no fault of its picture. A `deadline` of a picture that
+/// was read whole is the picture's own, wherever it came from.
+[[nodiscard]] bool failed_in_passing(const batch::Row& row) noexcept;
 
 }  // namespace framewire::dataset

@@ -84,6 +84,20 @@ TEST_F(CliWeb, AServerThatIsDownIsAReasonToTryAgain) {
   EXPECT_EQ(ended("/sh/none.tar"), std::pair(1, 0));
 }
 
+TEST_F(CliWeb, AServerThatIsDownFailsPicturesForNoFaultOfTheirOwn) {
+  const auto ended = [&](const Words& pictures) {
+    Words words = {"batch"};
+    for (const std::string& picture : pictures) words.push_back(url(picture));
+    words.insert(words.end(), {folder_ / "out", "--size", "32x", "--quiet"});
+    return run_program(words).exit_code;
+  };
+  EXPECT_EQ(ended({"/down/p/1000.jpg"}), 3);
+  EXPECT_EQ(ended({"/p/none.jpg", "/p/1001.jpg"}), 1);
+  EXPECT_EQ(ended({"/down/p/1000.jpg", "/p/none.jpg", "/p/1001.jpg"}), 3);
+  // 403 is how such a server refuses one address.
+  EXPECT_EQ(ended({"/signed/p/1000.jpg", "/p/1001.jpg"}), 1);
+}
+
 TEST_F(CliWeb, PicturesAreReadByName) {
   const Words names = {url("/moved/p/1000.jpg"), url("/whole/p/1001.jpg"),
                        url("/busy/p/1002.jpg?x=PASSWORD")};

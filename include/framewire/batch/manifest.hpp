@@ -43,6 +43,7 @@ struct Row {
   std::vector<Warning> warnings;
   double ms = 0;  ///< reading, resizing and committing
   std::string options_hash;
+  bool input_read = false;  ///< the input was read whole; no key of the JSON
 };
 
 /// One line of JSON with its newline: keys as in docs/batch.md, always all of them, null where

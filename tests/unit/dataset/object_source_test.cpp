@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <batch/runner.hpp>
 #include <dataset/object_source.hpp>
+#include <dataset/passing_error.hpp>
 #include <dataset/report.hpp>
 #include <dataset/tar_batch.hpp>
 #include <tests/support/fake_store.hpp>
@@ -84,6 +85,41 @@ TEST_F(ObjectPictures, EveryObjectBelowAPrefixIsMade) {
   // what is there of the outputs.
   EXPECT_LE(store_->count(Request::kRead), 2501u + 1u + 3u);
   EXPECT_LE(store_->count(Request::kList), 5u);
+}
+
+// By which the exit code says that another try may succeed.
+TEST_F(ObjectPictures, RowsTellAnOutageFromFaultsOfPictures) {
+  put_picture("in/0.jpg");
+  store_->set("in/empty.jpg", {});
+  const auto passing = [&](Request failing, StatusCode code) {
+    store_->before = [=](Request request, const std::string& key) -> std::optional<Status> {
+      const bool meant = request == failing && key.ends_with("0.jpg");
+      return meant ? std::optional(Status(code, "an outage")) : std::nullopt;
+    };
+    rows_.clear();
+    EXPECT_EQ(run(nullptr).failed, 2u);
+    std::size_t count = 0;
+    for (const batch::Row& row : rows_) {
+      const bool is_passing = failed_in_passing(row);
+      EXPECT_FALSE(is_passing && row.name == "empty.jpg");
+      count += is_passing ? 1 : 0;
+    }
+    return count;
+  };
+  for (const StatusCode code : {StatusCode::kBusy, StatusCode::kDeadline, StatusCode::kIoError,
+                                StatusCode::kPeerLost, StatusCode::kDenied}) {
+    EXPECT_EQ(passing(Request::kRead, code), 1u) << to_string(code);
+    if (code == StatusCode::kDenied) continue;  // ends the batch
+    EXPECT_EQ(passing(Request::kPut, code), 1u) << to_string(code);
+  }
+  EXPECT_EQ(passing(Request::kRead, StatusCode::kInvalidInput), 0u);
+  for (const auto& [code, expected] :
+       {std::pair(StatusCode::kPeerLost, 1u), std::pair(StatusCode::kDeadline, 0u)}) {
+    hooks_.resize = [code](std::span<const std::uint8_t>, const ResizeOptions&) -> Result<Resized> {
+      return fail(code, "of the engine");
+    };
+    EXPECT_EQ(passing(Request::kFind, code), expected) << to_string(code);
+  }
 }
 
 TEST_F(ObjectPictures, WhatIsReadAheadIsBounded) {

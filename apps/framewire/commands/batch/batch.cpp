@@ -15,6 +15,7 @@
 #include <dataset/object_manifest.hpp>
 #include <dataset/object_names.hpp>
 #include <dataset/object_source.hpp>
+#include <dataset/passing_error.hpp>
 #include <dataset/shard_open.hpp>
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
@@ -441,8 +442,8 @@ Result<std::unique_ptr<batch::Source>> open_to_count(const BatchCommand& command
 
 /// A batch of which every output is a file, or an object.
 int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
-  std::atomic<bool> unreachable{false};
-  if (command.unpack) command.unpack->unreachable = &unreachable;
+  std::atomic<bool> retryable{false};
+  if (command.unpack) command.unpack->unreachable = &retryable;
   if (!command.unpack && are_named_objects(command.inputs.paths)) use_more_jobs(command);
   const auto outputs = open_sink(command);
   if (!outputs) return refuse(outputs.error());
@@ -455,8 +456,12 @@ int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& 
   if (progress.shows_total() && command.inputs.list != "-") {
     if (auto copy = open_to_count(command, *outputs, manifest)) ahead = std::move(*copy);
   }
-  const auto summary =
-      run_over(command, **source, *outputs->sink, run_options(progress, manifest, ahead.get()));
+  batch::RunOptions with = run_options(progress, manifest, ahead.get());
+  with.on_row = [&](const batch::Row& row) {
+    if (dataset::failed_in_passing(row)) retryable = true;
+    progress.row(row);
+  };
+  const auto summary = run_over(command, **source, *outputs->sink, with);
   progress.end();
   const auto stored = rows->in_store != nullptr ? rows->in_store->finish() : Result<void>();
   if (!summary) return refuse(summary.error());
@@ -466,7 +471,7 @@ int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& 
     return report_summary(arguments, command, stopped);
   }
   ShardsSaid said;
-  said.retryable = unreachable;
+  said.retryable = retryable;
   return report_summary(arguments, command, *summary, said);
 }
 
