@@ -119,13 +119,21 @@ WriteError write_error(const std::string& path, std::string_view doing, int erro
   return {io_error(path, doing, error), concerns_every_file(error)};
 }
 
+WriteError make_error(const std::string& path, std::string_view doing, int error, bool in_root) {
+  WriteError made = write_error(path, doing, error);
+  if (in_root && (error == EACCES || error == EPERM)) made.environment = true;
+  return made;
+}
+
 WriteResult write_at(const FilePlace& place, const std::string& path,
                      std::span<const std::uint8_t> bytes, const WriteOptions& options,
                      const MayReplace& may_replace) {
   constexpr int kMaxAttempts = 1000;
   const int folder = place.folder.get();
   TemporaryFile file = TemporaryFile::make(folder);
-  if (!file.valid()) return refused(path, "create", errno);
+  if (!file.valid()) {
+    return tl::unexpected<WriteError>(make_error(path, "create", errno, options.in_root));
+  }
   if (const int error = fill(file.get(), bytes, options.durability); error != 0) {
     return refused(path, "write", error);
   }
@@ -166,7 +174,7 @@ WriteResult write_atomically(const std::string& path, std::span<const std::uint8
     fs::create_directories(folder, error);
     if (error) return refused(path, "make the folder of", error.value());
   }
-  return write_atomically(path, bytes, WriteOptions{durability, nullptr, std::nullopt});
+  return write_atomically(path, bytes, WriteOptions{durability, nullptr, std::nullopt, false});
 }
 
 }  // namespace framewire::batch

@@ -19,11 +19,18 @@ struct WriteOptions {
   Durability durability = Durability::kNone;
   const Permissions* source = nullptr;  ///< what the bytes were made of; null: anybody's
   std::optional<mode_t> mode;           ///< asked for, in place of what `source` allows
+  bool in_root = false;                 ///< the folder is the one that all outputs lie in or below
 };
 
 /// io_error while writing `path`; environment is set for ENOSPC, EDQUOT, EROFS, EIO, EMFILE and
 /// ENFILE.
 [[nodiscard]] WriteError write_error(const std::string& path, std::string_view doing, int error);
+
+/// The same while making a file or folder in another folder. @param in_root  that one is the folder
+/// that all outputs lie in or below: environment is set for EACCES and EPERM, too. Below it they
+/// concern one folder alone
+[[nodiscard]] WriteError make_error(const std::string& path, std::string_view doing, int error,
+                                    bool in_root);
 
 /// Says whether the regular file that has the name now may be replaced; null: there is none.
 using MayReplace = std::function<Result<void>(const struct stat* existing)>;

@@ -261,7 +261,7 @@ OutputFolder::Opened OutputFolder::enter(int folder, const std::string& part,
   if (!next.valid() && errno == ENOENT) {
     const mode_t mode = folder_mode(mode_of_folder(source));
     if (::mkdirat(folder, part.c_str(), mode) != 0 && errno != EEXIST) {
-      return no_folder(path, "make the folder of", errno);
+      return not_made(folder, path, "make the folder of", errno);
     }
     next = base::FileDescriptor(::openat(folder, part.c_str(), kFolderFlags));
   }
@@ -270,7 +270,7 @@ OutputFolder::Opened OutputFolder::enter(int folder, const std::string& part,
     struct stat facts {};
     const bool link =
         ::fstatat(folder, part.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode);
-    if (!link) return no_folder(path, "open the folder of", error);
+    if (!link) return not_made(folder, path, "open the folder of", error);
     return no_folder(path, fmt::format("its folder {} is a link; accepted below the output folder: "
                                        "folders",
                                        part));
@@ -286,6 +286,15 @@ OutputFolder::Opened OutputFolder::enter(int folder, const std::string& part,
     return no_folder(path, "would be written into the folder of the inputs");
   }
   return next;
+}
+
+// @param folder  in which that was tried; it takes no more than the right to enter it to open what
+//                is there by its path alone
+OutputFolder::Opened OutputFolder::not_made(int folder, const std::string& path,
+                                            std::string_view doing, int error) const {
+  struct stat facts {};
+  const bool in_root = ::fstat(folder, &facts) == 0 && id_ == FileId{facts.st_dev, facts.st_ino};
+  return tl::unexpected<WriteError>(make_error(path, doing, error, in_root));
 }
 
 OutputFolder::Opened OutputFolder::open_parent(const Output& output) const {
@@ -343,11 +352,12 @@ WriteResult OutputFolder::commit(const Output& output, std::span<const std::uint
   }
   auto folder = open_parent(output);
   if (!folder) return tl::unexpected<WriteError>(std::move(folder.error()));
+  const bool in_root = output.name.find('/') == std::string::npos;
   const FilePlace place{std::move(*folder), fs::path(output.name).filename().string(), false};
   return write_at(
       place, output.label, bytes,
       WriteOptions{options_.durability, output.permissions ? &*output.permissions : nullptr,
-                   options_.mode},
+                   options_.mode, in_root},
       [&](const struct stat* existing) { return may_replace(output, place, existing); });
 }
 

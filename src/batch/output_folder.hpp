@@ -72,6 +72,8 @@ class OutputFolder final : public FolderSink {
   [[nodiscard]] Opened open_parent(const Output& output) const;
   [[nodiscard]] Opened enter(int folder, const std::string& part, const std::string& source,
                              const std::string& path) const;
+  [[nodiscard]] Opened not_made(int folder, const std::string& path, std::string_view doing,
+                                int error) const;
   void scan() const;
   [[nodiscard]] Result<bool> among_outputs(int file, const std::string& path) const;
   [[nodiscard]] Result<void> check_scanned(const Output& output, const struct stat& existing) const;

@@ -81,6 +81,7 @@ class FolderOutput final : public ShardOutput {
   std::string path_;           ///< of the output, for messages
   std::string manifest_path_;  ///< likewise
   std::string name_;           ///< last part of the output's name
+  bool in_root_ = false;       ///< it is all of the output's name
   base::FileDescriptor folder_;
   base::FileDescriptor manifest_folder_;
   std::optional<batch::TemporaryFile> claim_;
@@ -103,6 +104,11 @@ tl::unexpected<batch::WriteError> failed(Status status) {
   return tl::unexpected<batch::WriteError>({std::move(status), false});
 }
 
+tl::unexpected<batch::WriteError> not_made(const std::string& path, std::string_view doing,
+                                           int error, bool in_root) {
+  return tl::unexpected<batch::WriteError>(batch::make_error(path, doing, error, in_root));
+}
+
 // The folder of a name below another, made where missing; no link is followed on the way.
 tl::expected<base::FileDescriptor, batch::WriteError> open_below(const OutputRoot& root,
                                                                  const std::string& name) {
@@ -110,10 +116,13 @@ tl::expected<base::FileDescriptor, batch::WriteError> open_below(const OutputRoo
   const std::string path = root.path + "/" + name;
   base::FileDescriptor folder(::fcntl(root.folder.get(), F_DUPFD_CLOEXEC, 0));
   if (!folder.valid()) return failed(path, "open the folder of", errno);
+  bool in_root = true;
   for (const fs::path& part : fs::path(name).parent_path()) {
+    // A folder that is there needs no right to make it.
     if (::mkdirat(folder.get(), part.c_str(), 0777) != 0 && errno != EEXIST) {
-      return failed(path, "make the folder of", errno);
+      return not_made(path, "make the folder of", errno, in_root);
     }
+    in_root = false;
     base::FileDescriptor next(::openat(folder.get(), part.c_str(), kFlags));
     if (!next.valid()) return failed(path, "open the folder of", errno);
     folder = std::move(next);
@@ -149,6 +158,7 @@ tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> FolderOutput::open
   out.manifest_path_ = manifests.path + "/" + manifest_name(name);
   if (auto good = batch::check_name(name); !good) return failed(Status(good.error()));
   out.name_ = fs::path(name).filename().string();
+  out.in_root_ = out.name_ == name;
   auto folder = open_below(outputs, name);
   if (!folder) return tl::unexpected<batch::WriteError>(folder.error());
   out.folder_ = std::move(*folder);
@@ -158,7 +168,7 @@ tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> FolderOutput::open
   // In the folder of manifests, since those decide what is done.
   auto claim = batch::TemporaryFile::claim(out.manifest_folder_.get(), out.name_);
   if (!claim.valid() && errno == EWOULDBLOCK) return nullptr;
-  if (!claim.valid()) return failed(out.manifest_path_, "create", errno);
+  if (!claim.valid()) return not_made(out.manifest_path_, "create", errno, out.in_root_);
   out.claim_.emplace(std::move(claim));
   if (auto free = out.check_place(); !free) return tl::unexpected<batch::WriteError>(free.error());
   return made;
@@ -179,7 +189,7 @@ Result<std::optional<ShardOutput::Earlier>> FolderOutput::earlier() {
 batch::WriteResult FolderOutput::flush() {
   if (!file_) {
     auto file = batch::TemporaryFile::make(folder_.get());
-    if (!file.valid()) return failed(path_, "create", errno);
+    if (!file.valid()) return not_made(path_, "create", errno, in_root_);
     file_.emplace(std::move(file));
   }
   const std::span<const std::uint8_t> bytes(piece_.data(), filled_);
@@ -253,7 +263,7 @@ batch::WriteResult FolderOutput::append_row(std::string_view line) {
 batch::WriteResult FolderOutput::flush_rows() {
   if (!manifest_) {
     auto file = batch::TemporaryFile::make(manifest_folder_.get());
-    if (!file.valid()) return failed(manifest_path_, "create", errno);
+    if (!file.valid()) return not_made(manifest_path_, "create", errno, in_root_);
     manifest_.emplace(std::move(file));
   }
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(rows_.data());

@@ -203,6 +203,41 @@ TEST_F(PermissionsAttack, AccessControlListsAreKeptInPlaceAndNeverWidened) {
   EXPECT_STREQ(note, "kept");
 }
 
+// What meets every output ends the batch; what meets those of one folder does not.
+TEST_F(PermissionsAttack, AnOutputFolderThatIsNotOursEndsTheBatch) {
+  fs::permissions(folder_.path(), fs::perms::all);
+  for (int i = 0; i < 40; ++i) put("in/" + std::to_string(i) + ".jpg", 0644);
+  for (int i = 0; i < 3; ++i) put("in/sub/" + std::to_string(i) + ".jpg", 0644);
+  const auto as_nobody = [&](const std::string& words) {
+    const std::string user =
+        ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
+    const std::string line = "cd " + folder_.path().string() + " && " + user + FRAMEWIRE_PROGRAM +
+                             " " + words + " --jobs 1 >said 2>&1";
+    return WEXITSTATUS(std::system(line.c_str()));
+  };
+  if (as_nobody("--version") != 0) GTEST_SKIP() << "another user cannot run the program";
+  const auto closed = fs::perms::owner_read | fs::perms::owner_exec | fs::perms::group_read |
+                      fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec;
+  fs::create_directories(folder_ / "out/sub");
+  fs::permissions(folder_ / "out", closed);
+  EXPECT_EQ(as_nobody("batch in out --size 16 --json"), 3);
+  const std::string said = read_text(folder_ / "said");
+  EXPECT_NE(said.find("stopped: io_error: out/"), std::string::npos) << said;
+  EXPECT_NE(said.find("\"failed\": 1,"), std::string::npos) << said;
+  fs::permissions(folder_ / "out", fs::perms::all);
+  fs::permissions(folder_ / "out/sub", closed);
+  EXPECT_EQ(as_nobody("batch in out --size 16 --json"), 1);
+  EXPECT_EQ(read_tree(folder_ / "out").size(), 40u);
+
+  const std::string line = "cd " + folder_.path().string() +
+                           " && tar cf a.tar in/1.jpg && cp a.tar b.tar && mkdir shards free && "
+                           "chmod 555 shards && chmod 777 free";
+  ASSERT_EQ(std::system(line.c_str()), 0);
+  EXPECT_EQ(as_nobody("batch a.tar b.tar shards --size 16"), 3);
+  EXPECT_EQ(as_nobody("batch a.tar b.tar free --manifest shards --size 16"), 3);
+  EXPECT_EQ(as_nobody("batch a.tar b.tar out/sub/x --unpack --size 16"), 3);
+}
+
 // Without the right to give files away the owner is another one, and nobody else gains by it.
 TEST_F(PermissionsAttack, WithoutTheOldOwnerNobodyGains) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs two users";
