@@ -4,6 +4,7 @@
 #include <dataset/piece_cache.hpp>
 #include <dataset/shard_input.hpp>
 #include <dataset/shard_names.hpp>
+#include <dataset/shard_record.hpp>
 #include <dataset/store_set.hpp>
 #include <framewire/status.hpp>
 #include <memory>
@@ -17,10 +18,16 @@ namespace framewire::dataset {
 [[nodiscard]] Result<std::vector<NamedShard>> name_all_shards(const std::vector<std::string>& words,
                                                               ShardNaming naming, StoreSet* stores);
 
-/// Whether a path leads to another shard than the one of which a record tells. Size and time may
-/// agree by chance. A folder that was moved, or copied under its name, has the same shards.
-/// @param recorded, path  as opened, then and now
-[[nodiscard]] bool is_another_shard(const std::string& recorded, const std::string& path);
+/// Whether an input is another shard than the one of which a record tells, which is there still,
+/// and lies in a folder with another name or has another size. Size and time may agree by chance. A
+/// folder that was moved, or copied under its name, has the same shards, and so has an object with
+/// the same ETag.
+/// @return what a store says that cannot be asked now
+[[nodiscard]] Result<bool> is_another_shard(const ShardRecord& recorded,
+                                            const ShardInput::Facts& now, StoreSet* stores);
+/// What is told of it. @param label  of the output
+[[nodiscard]] Status belongs_to_another(const std::string& label, const ShardRecord& recorded,
+                                        const std::string& path);
 
 /// Opens a shard: a file, or an object whose ranges lie in a cache.
 /// @param stores  null: files alone

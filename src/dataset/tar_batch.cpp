@@ -141,6 +141,8 @@ class TarBatch::State {
     return shard % options_.part.count == options_.part.index;
   }
   [[nodiscard]] std::vector<std::string> our_names() const;
+  [[nodiscard]] Result<bool> find_done(const ShardOutput::Earlier& earlier, const NamedShard& shard,
+                                       const ShardInput& input) const;
   [[nodiscard]] bool is_done(const ShardOutput::Earlier& earlier, const ShardRecord& wanted) const;
   [[nodiscard]] bool has_more() const {
     return next_shard_ < shards_.size() || next_again_ < again_.size();
@@ -233,13 +235,23 @@ Result<void> TarBatch::State::begin() {
 bool TarBatch::State::is_done(const ShardOutput::Earlier& earlier,
                               const ShardRecord& wanted) const {
   if (!is_same_work(earlier.record, wanted)) return false;
-  if (is_another_shard(earlier.record.input, wanted.input)) return false;
   if (earlier.meanwhile) return true;
   // A web server may tell neither of a version nor of a time: the shard may be another by now.
   const bool may_be_another =
       wanted.version.empty() && wanted.mtime_ns == 0 && store::is_remote_url(wanted.input);
   const bool clean = earlier.record.failed == 0 && !earlier.record.damaged_at;
   return !may_be_another && (clean || !options_.retry_failed);
+}
+
+// @return an error where the output is another shard's
+Result<bool> TarBatch::State::find_done(const ShardOutput::Earlier& earlier,
+                                        const NamedShard& shard, const ShardInput& input) const {
+  const auto another = is_another_shard(earlier.record, input.facts(), options_.stores.get());
+  if (!another) return fail(another.error());
+  if (*another) {
+    return fail(belongs_to_another(outputs_->label(shard.name), earlier.record, input.path()));
+  }
+  return is_done(earlier, begin_record(shard.name, input, settings_));
 }
 
 // An error of one shard, or one that ends the batch.
@@ -286,13 +298,16 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
   }
   // Also without resume: another process may have done it since this one began.
   const auto earlier = (*output)->earlier();
-  if (!earlier) {
+  const auto done = !earlier   ? Result<bool>(fail(earlier.error()))
+                    : *earlier ? find_done(**earlier, shard, **shard_input)
+                               : Result<bool>(false);
+  if (!done) {
     count(&ShardTotals::failed);
-    note_unreachable(earlier.error());
-    tell(earlier.error());
+    note_unreachable(done.error());
+    tell(done.error());
     return std::nullopt;
   }
-  if (*earlier && is_done(**earlier, begin_record(shard.name, **shard_input, settings_))) {
+  if (*done) {
     count((*earlier)->meanwhile ? &ShardTotals::elsewhere : &ShardTotals::unchanged);
     return std::nullopt;
   }

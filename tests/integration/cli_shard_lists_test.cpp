@@ -144,9 +144,22 @@ TEST_F(CliShardLists, AListNamesOutputsAsItIsWritten) {
 
   // The same, by words: 2024 has another shard of that name, size and time.
   EXPECT_EQ(shards(resize("in/2023/000.tar", "by"))["written"], 1);
-  EXPECT_EQ(shards(resize("in/2024/000.tar", "by"))["written"], 1);
-  EXPECT_EQ(shards(resize("in/2024/000.tar", "by"))["unchanged"], 1);
-  fs::rename(folder_ / "in/2024", folder_ / "in/moved");
+  const auto made = read_tree(folder_ / "by");
+  const Ran other = resize("in/2024/000.tar", "by");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_EQ(shards(other)["failed"], 1);
+  EXPECT_THAT(other.err, HasSubstr("by/000.tar: was made of in/2023/000.tar, which is there still, "
+                                   "and is not replaced by what in/2024/000.tar becomes"));
+  EXPECT_EQ(read_tree(folder_ / "by"), made);
+  const Ran anew = run({"batch", "in/2024/000.tar", "by", "--size", "32x"});
+  EXPECT_EQ(anew.exit_code, 2);
+  EXPECT_EQ(read_tree(folder_ / "by"), made);
+  // A folder of that name with a shard of another size, too.
+  fs::create_directories(folder_ / "in/else/2023");
+  make_shard("else/2023/000", 3);
+  EXPECT_EQ(resize("in/else/2023/000.tar", "by").exit_code, 1);
+  EXPECT_EQ(read_tree(folder_ / "by"), made);
+  fs::rename(folder_ / "in/2023", folder_ / "in/moved");
   EXPECT_EQ(shards(resize("in/moved/000.tar", "by"))["unchanged"], 1);
 }
 

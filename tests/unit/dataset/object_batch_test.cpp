@@ -19,6 +19,35 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Keys = std::vector<std::string>;
 
+TEST_F(ObjectBatch, AShardOfThatNameFromAnotherFolderReplacesNoOutput) {
+  store_->set("2023/0.tar", shard(2, 100));
+  store_->set("2024/0.tar", shard(3, 100));
+  const auto run = [&](const std::string& url) {
+    auto worker = std::make_unique<BatchWorker>(store_);
+    worker->options.resume = true;
+    (void)worker->run({url});
+    return worker;
+  };
+  EXPECT_EQ(run("s3://bucket/2023/0.tar")->totals.written, 1u);
+  const auto made = store_->all();
+  const auto refused = run("s3://bucket/2024/0.tar");
+  EXPECT_EQ(refused->totals.failed, 1u);
+  EXPECT_EQ(refused->totals.unreachable, 0u);
+  ASSERT_EQ(refused->errors.size(), 1u);
+  EXPECT_THAT(refused->errors[0].to_string(), HasSubstr("was made of s3://bucket/2023/0.tar"));
+  EXPECT_EQ(store_->all(), made);
+  // What cannot be asked for now is left to another try.
+  store_->before = [](Request request, const std::string& key) -> std::optional<Status> {
+    const bool meant = request == Request::kFind && key == "2023/0.tar";
+    return meant ? std::optional(Status(StatusCode::kBusy, "503")) : std::nullopt;
+  };
+  EXPECT_EQ(run("s3://bucket/2024/0.tar")->totals.unreachable, 1u);
+  EXPECT_EQ(store_->all(), made);
+  store_->before = nullptr;
+  store_->erase("2023/0.tar");
+  EXPECT_EQ(run("s3://bucket/2024/0.tar")->totals.written, 1u) << "the first is gone";
+}
+
 TEST_F(ObjectBatch, MakesOfObjectsWhatItMakesOfFiles) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / "framewire-object-batch";
