@@ -81,7 +81,7 @@ Result<DatasetReport> make_report(const ReportOptions& options) {
     // JSON has no names that are not UTF-8, and a stranger's may say anything.
     (*record)->shard = shard;
     if (!(*place)->has_output(shard, **record)) {
-      report.without_output.push_back(shard);
+      report.without_output.push_back(std::move(**record));
       continue;
     }
     add_record(**record, report);

@@ -38,7 +38,7 @@ struct DatasetReport {
   std::map<std::string, std::uint64_t> errors;
   std::map<std::string, std::uint64_t> options;  ///< shards by options_hash; more than one is odd
   std::vector<ShardRecord> with_failures;        ///< failed > 0, or damaged
-  std::vector<std::string> without_output;       ///< a manifest, and no output of its size
+  std::vector<ShardRecord> without_output;       ///< a manifest, and no output of its size
   std::vector<std::string> unreadable;           ///< files like a manifest, without a record
   std::vector<std::string> missing;              ///< expected, and without a manifest
 };

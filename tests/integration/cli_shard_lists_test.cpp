@@ -69,6 +69,9 @@ TEST_F(CliShardLists, AReportSaysWhatIsDoneFailedAndMissing) {
   const Ran list = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--retry-list"});
   EXPECT_EQ(list.out, (folder_ / "in/./b.tar") + "\n" + (folder_ / "in/./c.tar") + "\n" +
                           (folder_ / "in/./d.tar") + "\n");
+  EXPECT_EQ(run_program({"report", out, "--retry-list"}).out,
+            (folder_ / "in/./b.tar") + "\n" + (folder_ / "in/./c.tar") + "\n")
+      << "by the paths of manifests";
   const Ran rows = run_program({"report", out, "--failures"});
   EXPECT_THAT(rows.out, HasSubstr("invalid_input: " + (folder_ / "in/b.tar") + ": 1.jpg: "));
 

@@ -12,6 +12,7 @@ using store::test::FakeStore;
 using store::test::Request;
 using store::test::to_bytes;
 using ::testing::ElementsAre;
+using ::testing::Field;
 
 class ObjectReport : public ::testing::Test {
  protected:
@@ -66,7 +67,8 @@ TEST_F(ObjectReport, SaysWhatIsDoneFailedAndMissing) {
   EXPECT_EQ(report->failed, 3u);
   EXPECT_EQ(failed, 3);
   EXPECT_EQ(report->errors.at("busy"), 3u);
-  EXPECT_THAT(report->without_output, ElementsAre("gone.tar", "other.tar"))
+  EXPECT_THAT(report->without_output, ElementsAre(Field(&ShardRecord::shard, "gone.tar"),
+                                                  Field(&ShardRecord::shard, "other.tar")))
       << "of the same size, and not the one that the manifest tells of";
   EXPECT_THAT(report->unreadable, ElementsAre("torn.tar.jsonl"));
   EXPECT_THAT(report->missing, ElementsAre("never.tar"));

@@ -94,15 +94,12 @@ std::string path_of(const ReportCommand& command, const dataset::ShardRecord& re
 // all been made of one folder or list.
 RetryList to_retry(const ReportCommand& command, const dataset::DatasetReport& report) {
   RetryList list;
-  for (const dataset::ShardRecord& record : report.with_failures) {
-    list.emplace(path_of(command, record), record.shard);
-  }
-  for (const auto* names : {&report.without_output, &report.missing}) {
-    for (const std::string& name : *names) {
-      const auto path = command.paths.find(name);
-      list.emplace(path == command.paths.end() ? name : path->second, name);
+  for (const auto* records : {&report.with_failures, &report.without_output}) {
+    for (const dataset::ShardRecord& record : *records) {
+      list.emplace(path_of(command, record), record.shard);
     }
   }
+  for (const std::string& name : report.missing) list.emplace(command.paths.at(name), name);
   // What is no manifest may be anything, unless a shard of the list would have its manifest there.
   for (const std::string& manifest : report.unreadable) {
     const auto path = command.paths.find(manifest.substr(0, manifest.rfind('.')));
@@ -144,6 +141,12 @@ std::string folder_for(const RetryList& list, const ReportCommand& command) {
   return {};
 }
 
+std::vector<std::string> names_of(const std::vector<dataset::ShardRecord>& records) {
+  std::vector<std::string> names;
+  for (const dataset::ShardRecord& record : records) names.push_back(record.shard);
+  return names;
+}
+
 Json report_json(const dataset::DatasetReport& report) {
   Json json = {{"shards", report.shards},     {"ok", report.ok},
                {"failed", report.failed},     {"copied", report.copied},
@@ -158,7 +161,7 @@ Json report_json(const dataset::DatasetReport& report) {
          {"failed", record.failed},
          {"damaged_at", record.damaged_at ? Json(*record.damaged_at) : Json(nullptr)}});
   }
-  json["without_output"] = report.without_output;
+  json["without_output"] = names_of(report.without_output);
   json["unreadable"] = report.unreadable;
   json["missing"] = report.missing;
   return json;
@@ -190,7 +193,7 @@ std::string report_text(const dataset::DatasetReport& report) {
     if (record.damaged_at) lines.back() += fmt::format(", read to byte {}", *record.damaged_at);
   }
   return text + named("shards with failures", lines) +
-         named("shards without their output", report.without_output) +
+         named("shards without their output", names_of(report.without_output)) +
          named("manifests that cannot be read", report.unreadable) +
          named("missing shards", report.missing);
 }
