@@ -40,28 +40,46 @@ off_t end_of_whole_lines(int fd, off_t bytes) {
   return 0;
 }
 
-// Up to the first newline; nothing where none comes within the length of any row.
-Result<std::optional<std::string>> first_line(int fd, const std::string& path) {
+/// A line of a file, without its newline.
+struct FileLine {
+  std::string text;
+  bool ended = false;  ///< by a newline, and not by the end of the file or of what a row may have
+};
+
+Result<FileLine> read_line(int fd, const std::string& path, off_t start) {
   constexpr std::size_t kPiece = 4096;
-  std::string line;
-  while (line.size() < kMaxRowBytes) {
+  FileLine line;
+  while (line.text.size() < kMaxRowBytes) {
     char piece[kPiece];
-    const ssize_t got = ::pread(fd, piece, kPiece, static_cast<off_t>(line.size()));
+    const ssize_t got = ::pread(fd, piece, kPiece, start + static_cast<off_t>(line.text.size()));
     if (got < 0) return fail(io_error(path, "read the manifest", errno));
     if (got == 0) break;
     const std::string_view text(piece, static_cast<std::size_t>(got));
     const auto end = text.find('\n');
-    line += text.substr(0, end);
-    if (end != std::string_view::npos) return line;
+    line.text += text.substr(0, end);
+    line.ended = end != std::string_view::npos;
+    if (line.ended) break;
   }
-  return std::nullopt;
+  return line;
+}
+
+// A row, or what a full disk or a crash has left of one at the end of the file.
+bool is_row_of_ours(const FileLine& line) {
+  if (is_row(line.text)) return true;
+  return !line.ended && line.text.size() < kMaxRowBytes && is_cut_row(line.text);
 }
 
 // Another file, named by mistake or by a link, must never be shortened or added to.
 Result<void> check_first_row(int fd, const std::string& path) {
-  const auto line = first_line(fd, path);
+  const auto line = read_line(fd, path, 0);
   if (!line) return fail(line.error());
-  if (*line && is_row(**line)) return {};
+  if (is_row_of_ours(*line)) return {};
+  if (line->ended && is_cut_row(line->text)) {
+    // Behind a row that it could not write whole, a writer goes on in a new line.
+    const auto next = read_line(fd, path, static_cast<off_t>(line->text.size()) + 1);
+    if (!next) return fail(next.error());
+    if (next->text.empty() || is_row_of_ours(*next)) return {};
+  }
   return not_usable(path,
                     "its first line is no row of a manifest, a JSON object with input, name, "
                     "status and options_hash; accepted: a manifest of an earlier run, or a name "

@@ -193,6 +193,25 @@ bool is_row(std::string_view line) {
   return known && json.contains("output") && parse_hash(text_of(json, "options_hash"));
 }
 
+bool is_cut_object(std::string_view text, std::string_view first, std::string_view second) {
+  const std::string begin = fmt::format("{{\"{}\":\"", first);
+  if (!text.starts_with(begin)) return false;
+  std::size_t end = begin.size();
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  if (end < text.size()) {
+    const std::string next = fmt::format("\",\"{}\":", second);
+    const std::string_view rest = text.substr(end);
+    if (!rest.starts_with(next) && !std::string_view(next).starts_with(rest)) return false;
+  }
+  try {
+    return nlohmann::json::parse(text.begin(), text.end()).is_discarded();  // false: it is whole
+  } catch (const nlohmann::json::parse_error& error) {
+    return error.byte >= text.size();  // the end alone is at fault
+  }
+}
+
+bool is_cut_row(std::string_view text) { return is_cut_object(text, "input", "output"); }
+
 std::optional<DoneRow> parse_row(std::string_view line) {
   const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
   if (!json.is_object()) return std::nullopt;

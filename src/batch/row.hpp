@@ -14,4 +14,12 @@ inline constexpr std::size_t kMaxRowBytes = 16u << 20;
 /// that no row lacks, with values of their kinds.
 [[nodiscard]] bool is_row(std::string_view line);
 
+/// Whether a text, without a newline, is the beginning of a line that we write, and not all of it:
+/// an object of JSON that is cut, whose first value is a text.
+/// @param first, second  its first two keys
+[[nodiscard]] bool is_cut_object(std::string_view text, std::string_view first,
+                                 std::string_view second);
+/// The same of a row.
+[[nodiscard]] bool is_cut_row(std::string_view text);
+
 }  // namespace framewire::batch

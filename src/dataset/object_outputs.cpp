@@ -39,6 +39,15 @@ Result<std::optional<ShardRecord>> read_record_of(store::ObjectStore& store,
   return record_at_end(text);
 }
 
+// @return whether the object, which does not end in a record, is a manifest all the same
+Result<bool> is_damaged_manifest(store::ObjectStore& store, const ObjectInfo& manifest) {
+  std::string head(std::min<std::size_t>(manifest.bytes, kManifestHeadBytes), '\0');
+  const auto got =
+      store.read_at(manifest, 0, {reinterpret_cast<std::uint8_t*>(head.data()), head.size()});
+  if (!got) return fail(got.error());
+  return *got == head.size() && begins_like_manifest(head, head.size() == manifest.bytes);
+}
+
 /// An object on its way that is begun with its first bytes.
 class LazyUpload {
  public:
@@ -99,7 +108,12 @@ class ObjectOutput final : public ShardOutput {
       return fail(record.error());
     }
     if (!*record && manifest_->bytes == 0) return std::nullopt;
-    if (!*record) return fail(is_no_manifest(manifests().label(manifest_key_)));
+    if (!*record) {
+      const auto damaged = is_damaged_manifest(manifests(), *manifest_);
+      if (!damaged) return fail(damaged.error());
+      if (*damaged) return std::nullopt;
+      return fail(is_no_manifest(manifests().label(manifest_key_)));
+    }
     if (!output_ || !tells_of(**record, *output_)) return std::nullopt;
     return Earlier{std::move(**record), true};
   }

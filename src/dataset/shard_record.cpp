@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <batch/row.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -109,6 +110,15 @@ std::optional<ShardRecord> record_at_end(std::string_view tail) {
   return parse_record(tail.substr(before == std::string_view::npos ? 0 : before + 1));
 }
 
+bool begins_like_manifest(std::string_view head, bool whole) {
+  const std::size_t end = head.find('\n');
+  const std::string_view line = head.substr(0, end);
+  if (end == std::string_view::npos && !whole) return false;
+  if (batch::is_row(line) || parse_record(line)) return true;
+  if (end != std::string_view::npos) return false;
+  return batch::is_cut_row(line) || batch::is_cut_object(line, "shard", "input");
+}
+
 Status is_no_manifest(const std::string& label) {
   return Status(StatusCode::kInvalidInput,
                 "is no manifest of a shard, and is not replaced; accepted: another folder, or "
@@ -126,13 +136,17 @@ base::FileDescriptor open_manifest(int folder, const std::string& name) {
 }
 
 // Of a regular file. @return errno
-tl::expected<std::string, int> read_tail(int file, std::uint64_t bytes) {
-  const std::uint64_t tail = std::min<std::uint64_t>(bytes, kRecordTailBytes);
-  std::string text(static_cast<std::size_t>(tail), '\0');
-  const ssize_t got = ::pread(file, text.data(), text.size(), static_cast<off_t>(bytes - tail));
+tl::expected<std::string, int> read_some(int file, std::uint64_t offset, std::uint64_t bytes) {
+  std::string text(static_cast<std::size_t>(bytes), '\0');
+  const ssize_t got = ::pread(file, text.data(), text.size(), static_cast<off_t>(offset));
   if (got < 0) return tl::unexpected<int>(errno);
   text.resize(static_cast<std::size_t>(got));
   return text;
+}
+
+tl::expected<std::string, int> read_tail(int file, std::uint64_t bytes) {
+  const std::uint64_t tail = std::min<std::uint64_t>(bytes, kRecordTailBytes);
+  return read_some(file, bytes - tail, tail);
 }
 
 }  // namespace
@@ -156,7 +170,11 @@ tl::expected<bool, int> may_replace_manifest(int folder, const std::string& name
   if (!S_ISREG(facts.st_mode)) return false;
   const auto text = read_tail(file.get(), static_cast<std::uint64_t>(facts.st_size));
   if (!text) return tl::unexpected<int>(text.error());
-  return text->empty() || record_at_end(*text).has_value();
+  if (text->empty() || record_at_end(*text)) return true;
+  const auto bytes = static_cast<std::uint64_t>(facts.st_size);
+  const auto head = read_some(file.get(), 0, std::min<std::uint64_t>(bytes, kManifestHeadBytes));
+  if (!head) return tl::unexpected<int>(head.error());
+  return begins_like_manifest(*head, head->size() == bytes);
 }
 
 }  // namespace framewire::dataset

@@ -55,8 +55,15 @@ struct ShardRecord {
 /// A record has a few hundred bytes, and two names of at most 4,096.
 inline constexpr std::size_t kRecordTailBytes = 64 * 1024;
 
-/// About a file in the place of a manifest that does not end in a record, which none that was
-/// written lacks.
+/// Whether a file that does not end in a record is a manifest of ours all the same, which was
+/// damaged: its first line is a row, or a record, or all of it is the beginning of one.
+/// @param head  its first kManifestHeadBytes, or all. @param whole  that is all
+[[nodiscard]] bool begins_like_manifest(std::string_view head, bool whole);
+/// Rows with the longest names that file systems have take some 100 KB.
+inline constexpr std::size_t kManifestHeadBytes = 1u << 20;
+
+/// About a file in the place of a manifest that neither ends in a record, which none that was
+/// written lacks, nor begins like a manifest.
 [[nodiscard]] Status is_no_manifest(const std::string& label);
 
 /// The name of a shard's manifest: the shard's, and ".jsonl".
@@ -67,8 +74,8 @@ inline constexpr std::size_t kRecordTailBytes = 64 * 1024;
 /// @return nothing where there is no such file, or none that ends in a record
 [[nodiscard]] std::optional<ShardRecord> read_record(int folder, const std::string& name);
 
-/// Whether a file of that name may be replaced by a manifest: one that is a manifest, or empty, or
-/// not there. @return errno where that cannot be told
+/// Whether a file of that name may be replaced by a manifest: one that is a manifest, damaged or
+/// not, or empty, or not there. @return errno where that cannot be told
 [[nodiscard]] tl::expected<bool, int> may_replace_manifest(int folder, const std::string& name);
 
 }  // namespace framewire::dataset

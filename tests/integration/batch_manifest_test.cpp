@@ -161,6 +161,33 @@ TEST(Manifest, TornLastLineIsCutOffAtEveryLength) {
   }
 }
 
+TEST(Manifest, WhatThereIsOfAFirstRowIsCutOff) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.jsonl";
+  const std::string first = to_json_line(ok_row("a\"\xC3\xA4"));
+  const std::string second = to_json_line(ok_row("b"));
+  for (std::size_t length = std::string_view("{\"input\":\"").size(); length < first.size();
+       ++length) {
+    const std::string torn = first.substr(0, length);
+    test::write_text(path, torn);
+    EXPECT_FALSE(ManifestWriter::open(path, OpenManifest::kNew));
+    EXPECT_TRUE(open_or_die(path, OpenManifest::kResume).append(ok_row("c")));
+    ASSERT_EQ(test::read_text(path), to_json_line(ok_row("c"))) << length;
+    // As a writer leaves it that has found space again.
+    test::write_text(path, torn + "\n" + second);
+    EXPECT_TRUE(ManifestWriter::open(path, OpenManifest::kResume)) << length;
+    EXPECT_TRUE(read_or_die(path).made("b"));
+  }
+  for (const std::string& foreign :
+       {std::string("{\"input\":\"question\",\"answer\":\"b"),
+        std::string("{\"input\":\"question\"}"), std::string("{\"input\":\"a\" b"),
+        std::string("{\"input\":\"a\",\"output\":null,\"x\"\n{\"b\":1}\n")}) {
+    test::write_text(path, foreign);
+    EXPECT_FALSE(ManifestWriter::open(path, OpenManifest::kResume)) << foreign;
+    EXPECT_EQ(test::read_text(path), foreign);
+  }
+}
+
 /// Its end may be a row that the other one is writing.
 TEST(Manifest, WhatAnotherWriterMayBeWritingIsNotCutOff) {
   const TemporaryFolder folder;

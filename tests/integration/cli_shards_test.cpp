@@ -409,6 +409,25 @@ TEST_F(CliShards, WhatIsNoManifestIsNotReplaced) {
   EXPECT_EQ(run_program(batch("a.tar", {"--resume"})).exit_code, 0) << "an empty one is nobody's";
 }
 
+TEST_F(CliShards, ADamagedManifestIsMadeAnew) {
+  make_shard("a", 3);
+  ASSERT_EQ(run_program(batch("a.tar")).exit_code, 0);
+  const Bytes made = out("a.tar");
+  const std::string manifest = folder_ / "out/a.tar.jsonl";
+  const std::string whole = read_text(manifest);
+  const std::string row = whole.substr(0, whole.find('\n') + 1);
+  for (const std::string& damaged :
+       {whole.substr(0, whole.size() - 30), whole.substr(0, whole.size() - 1), whole + row,
+        whole + std::string(4096, '\0'), row, row.substr(0, 40)}) {
+    write_text(manifest, damaged);
+    const Ran ran = run_program(batch("a.tar", {"--resume"}));
+    EXPECT_EQ(ran.exit_code, 0) << damaged << ran.err;
+    EXPECT_EQ(shards(ran)["written"], 1) << damaged;
+    EXPECT_EQ(out("a.tar"), made);
+    EXPECT_EQ(record("a.tar")["shard"], "a.tar");
+  }
+}
+
 TEST_F(CliShards, AFileMayHaveBracesInItsName) {
   make_shard("t{1,2}", 1);
   const Ran ran = run_program(batch("t{1,2}.tar"));
