@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <dataset/report.hpp>
 #include <dataset/report_place.hpp>
+#include <framewire/batch/manifest.hpp>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -43,6 +46,83 @@ void add_record(const ShardRecord& record, DatasetReport& report) {
   if (record.failed > 0 || record.damaged_at) report.with_failures.push_back(record);
 }
 
+/// A shard that was packed of files: later ones of its batch may have what failed in it.
+struct PackedShard {
+  std::string name;
+  std::string manifest;
+  bool failures = false;
+};
+
+/// Shards by what they were packed of, by which options and by which pattern.
+using PackedShards = std::map<std::string, std::vector<PackedShard>>;
+
+// The pattern of a shard, as far as its name tells: its number may be any of the digits.
+std::string packed_of(const ShardRecord& record) {
+  std::string pattern;
+  const std::size_t last = record.shard.rfind('/') + 1;  // 0 where there is none
+  for (std::size_t i = 0; i < record.shard.size(); ++i) {
+    const bool digit = i >= last && record.shard[i] >= '0' && record.shard[i] <= '9';
+    if (!digit) pattern += record.shard[i];
+    if (digit && !pattern.ends_with('#')) pattern += '#';
+  }
+  return record.input + '\0' + record.options_hash + '\0' + pattern;
+}
+
+/// Counts the failures of shards that were packed by one batch and those that resumed it. Of a
+/// picture that was tried again the last row counts.
+class PackedFailures {
+ public:
+  PackedFailures(ReportPlace& place, const ReportOptions& options, DatasetReport& report)
+      : place_(place), options_(options), report_(report) {}
+
+  Result<void> count(std::vector<PackedShard>& shards) {
+    std::ranges::sort(shards, {}, [](const PackedShard& shard) {
+      return std::pair(shard.name.size(), shard.name);  // 9.tar before 10.tar
+    });
+    const auto first = std::ranges::find_if(shards, &PackedShard::failures);
+    if (first == shards.end()) return {};
+    last_.clear();
+    const auto begin = static_cast<std::size_t>(first - shards.begin());
+    for (std::size_t i = begin; i < shards.size(); ++i) {
+      const auto read = place_.read_lines(shards[i].manifest, [&](std::string_view line) {
+        const auto row = batch::parse_row(line);
+        if (!row) return;
+        if (!row->ok) last_[row->name] = i;
+        if (row->ok) last_.erase(row->name);
+      });
+      if (!read) return read;
+    }
+    for (std::size_t i = begin; i < shards.size(); ++i) {
+      if (!shards[i].failures) continue;
+      if (auto told = tell(shards[i], i); !told) return told;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> tell(const PackedShard& shard, std::size_t index) {
+    std::uint64_t later = 0;
+    const auto read = place_.read_lines(shard.manifest, [&](std::string_view line) {
+      const auto row = batch::parse_row(line);
+      const auto last = row && !row->ok ? last_.find(row->name) : last_.end();
+      const bool superseded = row && !row->ok && (last == last_.end() || last->second != index);
+      if (superseded) ++later;
+      if (!superseded) add_failure(line, shard.name, options_, report_);
+    });
+    if (!read) return read;
+    report_.failed -= std::min(later, report_.failed);
+    report_.dropped -= std::min(later, report_.dropped);
+    const auto record = std::ranges::find(report_.with_failures, shard.name, &ShardRecord::shard);
+    if (record != report_.with_failures.end()) record->failed -= std::min(later, record->failed);
+    return {};
+  }
+
+  ReportPlace& place_;
+  const ReportOptions& options_;
+  DatasetReport& report_;
+  std::map<std::string, std::size_t> last_;  ///< of each picture that has failed: its last shard
+};
+
 Result<std::unique_ptr<ReportPlace>> open_place(const ReportOptions& options) {
   const bool remote = store::is_object_url(options.manifests);
   if (store::is_object_url(options.outputs) == remote) {
@@ -69,6 +149,7 @@ Result<DatasetReport> make_report(const ReportOptions& options) {
   if (!place) return fail(place.error());
   DatasetReport report;
   std::set<std::string> found;
+  PackedShards packed;
   for (const std::string& name : (*place)->manifests()) {
     const std::string shard = name.substr(0, name.size() - kRowsEnding.size());
     found.insert(shard);
@@ -86,7 +167,11 @@ Result<DatasetReport> make_report(const ReportOptions& options) {
     }
     add_record(**record, report);
     if (options.on_manifest) options.on_manifest(shard, options.manifests + "/" + name);
-    const bool failures = (*record)->failed > 0;
+    bool failures = (*record)->failed > 0;
+    if (!store::without_query((*record)->input).ends_with(".tar")) {
+      packed[packed_of(**record)].push_back({shard, name, failures});
+      failures = false;  // counted when all are known
+    }
     if (!failures && !options.on_line) continue;
     const auto read = (*place)->read_lines(name, [&](std::string_view line) {
       if (options.on_line) options.on_line(shard, line);
@@ -94,6 +179,12 @@ Result<DatasetReport> make_report(const ReportOptions& options) {
     });
     if (!read) return fail(read.error());
   }
+  PackedFailures failures(**place, options, report);
+  for (auto& [batch, shards] : packed) {
+    if (auto counted = failures.count(shards); !counted) return fail(counted.error());
+  }
+  std::erase_if(report.with_failures,
+                [](const ShardRecord& record) { return record.failed == 0 && !record.damaged_at; });
   for (const std::string& shard : options.expected) {
     if (!found.contains(shard)) report.missing.push_back(shard);
   }

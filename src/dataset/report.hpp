@@ -58,7 +58,8 @@ struct ReportOptions {
 };
 
 /// Reads the records of all manifests, and rows only of those that have failures, unless on_line is
-/// given.
+/// given; of shards that were packed by one batch, from the first with failures on. A picture that
+/// failed there, and that a later one of these shards has, counts as that.
 /// @return io_error where a folder cannot be read; too_large for more than max_manifests; what a
 /// store says
 [[nodiscard]] Result<DatasetReport> make_report(const ReportOptions& options);

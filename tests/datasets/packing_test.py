@@ -5,6 +5,7 @@ Shards are read by Python's own tarfile, and by WebDataset where it is installed
 """
 
 import io
+import json
 import os
 import resource
 import signal
@@ -132,6 +133,15 @@ class Packing(support.Case):
         self.assertEqual(self.pack(*resume, "--retry", "failed", code=1)["ok"], 1)
         self.assertEqual([name for name, _ in self.members("shards/000001.tar")],
                          ["b/0000.jpg", "b/0000.txt"])
+        # Each picture counts once, as what became of it last.
+        report = lambda code: json.loads(self.run_program("report", "shards", "--json", code=code)[0])
+        said = report(1)
+        self.assertEqual((said["ok"], said["failed"], said["dropped"]), (6, 1, 1))
+        self.assertEqual(said["errors"], {"invalid_input": 1})
+        self.write("photos/z.jpg", self.small_picture(320))
+        self.assertEqual(self.pack(*resume, "--retry", "failed")["ok"], 1)
+        said = report(0)
+        self.assertEqual((said["ok"], said["failed"], said["with_failures"]), (7, 0, []))
 
     def test_resume_goes_on_behind_the_last_shard(self):
         self.photos(20)
