@@ -31,6 +31,16 @@ struct Utf8Character {
   return {code, bytes};
 }
 
+/// Whether all of a text is UTF-8.
+[[nodiscard]] constexpr bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t bytes = first_character(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
 /// Whether a terminal acts on the character instead of showing it: C0, DEL, C1.
 [[nodiscard]] constexpr bool is_control(std::uint32_t code) noexcept {
   return code < 0x20 || (code >= 0x7f && code < 0xa0);

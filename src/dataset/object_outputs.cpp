@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <base/running_hash.hpp>
+#include <base/utf8.hpp>
 #include <batch/names.hpp>
 #include <dataset/object_outputs.hpp>
 #include <dataset/record_reader.hpp>
@@ -412,6 +413,12 @@ Result<void> check_shard_keys(const ObjectPrefix& outputs, const ObjectPrefix& m
                               const std::string& name) {
   const std::size_t longest = std::max(outputs.prefix.size() + name.size(),
                                        manifests.prefix.size() + manifest_name(name).size());
+  if (!base::is_utf8(name)) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       "would have a key that is not UTF-8, as S3 has all keys; accepted: another "
+                       "name, or an output folder")
+                    .about(outputs.store->label(outputs.prefix + name)));
+  }
   if (longest <= kMaxObjectKeyBytes) return {};
   return fail(Status(StatusCode::kInvalidInput,
                      fmt::format("would have a key of {} bytes, it or its manifest; S3 accepts {}",

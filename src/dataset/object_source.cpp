@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/utf8.hpp>
 #include <batch/names.hpp>
 #include <batch/temporary_file.hpp>
 #include <condition_variable>
@@ -246,6 +247,13 @@ class ObjectSink final : public batch::Sink {
       return tl::unexpected<batch::WriteError>({std::move(status), environment});
     };
     const std::string key = where_.prefix + output.name;
+    // Stores take such bytes for others, or for none, so that two names may become one.
+    if (!base::is_utf8(key)) {
+      return refused(Status(StatusCode::kInvalidInput,
+                            "would have a key that is not UTF-8, as S3 has all keys; accepted: "
+                            "another name, or an output folder")
+                         .about(output.input));
+    }
     if (key.size() > kMaxObjectKeyBytes) {
       return refused(Status(StatusCode::kInvalidInput,
                             fmt::format("would have a key of {} bytes; S3 accepts {}", key.size(),

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/utf8.hpp>
 #include <store/object_store.hpp>
 #include <store/text.hpp>
 
@@ -95,6 +96,7 @@ Result<ObjectUrl> parse_object_url(std::string_view text) {
     return refuse(
         fmt::format("has a key of {} bytes; S3 accepts {}", url.key.size(), kMaxKeyBytes));
   }
+  if (!base::is_utf8(url.key)) return refuse("has a key that is not UTF-8, as S3 has all keys");
   if (url.key.find('\0') != std::string::npos) return refuse("has a key with a NUL in it");
   return url;
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <batch/runner.hpp>
+#include <dataset/object_outputs.hpp>
 #include <dataset/object_source.hpp>
 #include <dataset/passing_error.hpp>
 #include <dataset/report.hpp>
@@ -120,6 +121,28 @@ TEST_F(ObjectPictures, RowsTellAnOutageFromFaultsOfPictures) {
     };
     EXPECT_EQ(passing(Request::kFind, code), expected) << to_string(code);
   }
+}
+
+// A store would take two such names for one.
+TEST_F(ObjectPictures, NamesThatAreNotUtf8AreNotSent) {
+  const auto sink = open_object_sink(prefix("out/"));
+  const std::vector<std::uint8_t> bytes(10);
+  for (const std::string name : {"\xFF.jpg", "a/\xC3.jpg", "\xED\xA0\x80.jpg"}) {
+    batch::Output output;
+    output.name = name;
+    output.input = "in/" + name;
+    output.label = sink->label(name);
+    const auto written = sink->commit(output, bytes);
+    ASSERT_FALSE(written);
+    EXPECT_FALSE(written.error().environment);
+    EXPECT_EQ(written.error().status.code(), StatusCode::kInvalidInput);
+    EXPECT_EQ(written.error().status.subject(), "in/" + name);
+    EXPECT_FALSE(check_shard_keys(prefix("out/"), prefix("rows/"), name));
+    EXPECT_FALSE(store::parse_object_url("s3://bucket/" + name));
+  }
+  EXPECT_TRUE(check_shard_keys(prefix("out/"), prefix("rows/"), "\xC3\xA4.tar"));
+  EXPECT_TRUE(store::parse_object_url("s3://bucket/\xC3\xA4.jpg"));
+  EXPECT_TRUE(store_->all().empty());
 }
 
 TEST_F(ObjectPictures, WhatIsReadAheadIsBounded) {
