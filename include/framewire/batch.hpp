@@ -56,7 +56,7 @@ struct Summary {
   std::uint64_t with_warnings = 0;
   std::uint64_t bytes_in = 0;  ///< of those ok
   std::uint64_t bytes_out = 0;
-  std::map<std::string, std::uint64_t, std::less<>> errors;  ///< by class, failed and skipped alike
+  std::map<std::string, std::uint64_t, std::less<>> errors;  ///< those that failed, by class
   double seconds = 0;
   unsigned jobs = 0;         ///< threads that were used
   bool interrupted = false;  ///< RunOptions::stop was set

@@ -22,7 +22,6 @@ void Tally::add(const Processed& processed) {
 
 void Tally::count(const Row& row) {
   if (!row.warnings.empty()) ++summary_.with_warnings;
-  if (row.error) ++summary_.errors[std::string(framewire::to_string(row.error->code()))];
   switch (row.outcome) {
     case Outcome::kOk:
       ++summary_.ok;
@@ -31,6 +30,7 @@ void Tally::count(const Row& row) {
       break;
     case Outcome::kFailed:
       ++summary_.failed;
+      if (row.error) ++summary_.errors[std::string(framewire::to_string(row.error->code()))];
       break;
     case Outcome::kSkipped:
       ++summary_.skipped;
