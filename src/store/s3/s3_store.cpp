@@ -56,7 +56,7 @@ std::string S3Store::label(std::string_view key) const {
 }
 
 tl::unexpected<Status> S3Store::failed(std::string_view key, const Status& why) const {
-  return fail(Status(why.code(), why.message()).about(printable(label(key), 1'200)));
+  return fail(Status(why.code(), why.message()).about(label(key)));
 }
 
 Result<std::optional<ObjectInfo>> S3Store::find(const std::string& key) {
