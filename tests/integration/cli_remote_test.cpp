@@ -163,7 +163,7 @@ TEST_P(CliRemoteServer, WithoutRetriesWhatIsLeftFailsAndIsResumed) {
   const pid_t batch_process = start_program(words);
   await_some_outputs();
   kill_server();
-  EXPECT_EQ(wait_for(batch_process).exit_code, 1);
+  EXPECT_EQ(wait_for(batch_process).exit_code, 3);
   start();
   words.push_back("--resume");
   const Ran resumed = run_program(words);
