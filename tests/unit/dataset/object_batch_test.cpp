@@ -19,6 +19,29 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Keys = std::vector<std::string>;
 
+TEST_F(ObjectBatch, ADamagedManifestIsMadeAnewAndAForeignOneStays) {
+  store_->set("in/0.tar", shard(2, 100));
+  const auto run = [&] {
+    auto worker = std::make_unique<BatchWorker>(store_);
+    worker->options.resume = true;
+    (void)worker->run({"s3://bucket/in/*.tar"});
+    return worker->totals;
+  };
+  ASSERT_EQ(run().written, 1u);
+  const ObjectBytes whole = store_->all().at("out/0.tar.jsonl");
+  for (const std::size_t lost : {std::size_t{1}, std::size_t{30}, whole.size() - 40}) {
+    ObjectBytes damaged = whole;
+    damaged.resize(whole.size() - lost);
+    store_->set("out/0.tar.jsonl", damaged);
+    EXPECT_EQ(run().written, 1u) << lost;
+    EXPECT_TRUE(committed("0.tar"));
+  }
+  const ObjectBytes foreign = to_bytes("{\"caption\":\"mine\"}\n");
+  store_->set("out/0.tar.jsonl", foreign);
+  EXPECT_EQ(run().failed, 1u);
+  EXPECT_EQ(store_->all().at("out/0.tar.jsonl"), foreign);
+}
+
 TEST_F(ObjectBatch, AShardOfThatNameFromAnotherFolderReplacesNoOutput) {
   store_->set("2023/0.tar", shard(2, 100));
   store_->set("2024/0.tar", shard(3, 100));
