@@ -227,6 +227,14 @@ TEST_F(Reads, AClockThatIsWrongIsSeenWithoutACodeToo) {
   EXPECT_EQ(server.requests(), 2U);
 }
 
+// Who prints an error escapes what would move the cursor.
+TEST(Finds, ErrorsHaveKeysAsTheyAre) {
+  ScriptedServer server([](const Asked&) { return reply(403, ""); });
+  const auto found = opened(server.url())->find("a\nb\x01.jpg");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().subject(), "s3://photos/a\nb\x01.jpg");
+}
+
 class ReadsAttack : public Reads {};
 
 TEST_F(ReadsAttack, AnswersThatAreNotTheRange) {
