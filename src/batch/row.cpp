@@ -207,6 +207,8 @@ bool is_cut_object(std::string_view text, std::string_view first, std::string_vi
     return nlohmann::json::parse(text.begin(), text.end()).is_discarded();  // false: it is whole
   } catch (const nlohmann::json::parse_error& error) {
     return error.byte >= text.size();  // the end alone is at fault
+  } catch (const nlohmann::json::exception&) {
+    return false;  // a number that is too large
   }
 }
 

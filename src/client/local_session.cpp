@@ -11,6 +11,16 @@ namespace {
 
 constexpr std::chrono::milliseconds kConnectPause{50};
 
+void tell_of_room(const std::vector<std::function<void()>>& waiting) noexcept {
+  for (const auto& on_room : waiting) {
+    try {
+      on_room();
+    } catch (...) {
+      // What a caller's function throws is dropped: the client has others to serve.
+    }
+  }
+}
+
 }  // namespace
 
 LocalSession::LocalSession(LocalPlace place, std::shared_ptr<Session> session)
@@ -62,8 +72,8 @@ void LocalSession::drain() {
     const auto session = current();
     session->drain();
     std::unique_lock lock(mutex_);
-    opened_.wait(lock, [this] { return !is_reconnecting_; });
-    if (session == session_) return;
+    opened_.wait(lock, [this] { return !is_reconnecting_ || !has_unanswered_; });
+    if (is_reconnecting_ || session == session_) return;
   }
 }
 
@@ -80,6 +90,8 @@ void LocalSession::receive() noexcept {
   }
 }
 
+/// The lost session's socket stays open until the last order, view and slice in its memory is gone:
+/// a server that was only silent takes the memory back once it sees that its client has left.
 /// @param why  why the connection is lost; in the end, why there is none
 bool LocalSession::connect_again(Session& lost, Status& why) {
   if (closing_ || retries_left_ == 0 || lost.server_lied()) return false;
@@ -87,23 +99,36 @@ bool LocalSession::connect_again(Session& lost, Status& why) {
   {
     const std::lock_guard lock(mutex_);
     is_reconnecting_ = true;
+    has_unanswered_ = true;
   }
-  const auto memory = current();
-  LeftBehind left = lost.leave_behind();
-  lost.end();
-  // First those that had been waiting for this session already.
-  for (auto order = left.orders.rbegin(); order != left.orders.rend(); ++order) {
-    unanswered_.push_front({std::move(*order), memory});
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    on_room_.insert(on_room_.end(), left.on_room.begin(), left.on_room.end());
-  }
+  take_what_is_left(lost);
   auto made = open_again(lost, why);
   if (made == nullptr) return false;
   take_over(std::move(made));
   hand_in_again();
   return true;
+}
+
+/// First those that had been waiting for this session already.
+void LocalSession::take_what_is_left(Session& lost) {
+  const auto memory = current();
+  LeftBehind left = lost.leave_behind();
+  try {
+    while (!left.orders.empty()) {
+      unanswered_.emplace_front();  // throws before an order is moved
+      unanswered_.front().order = std::move(left.orders.back());
+      unanswered_.front().memory = memory;
+      left.orders.pop_back();
+    }
+    const std::lock_guard lock(mutex_);
+    on_room_.insert(on_room_.end(), left.on_room.begin(), left.on_room.end());
+    has_unanswered_ = !unanswered_.empty();
+  } catch (const std::bad_alloc&) {
+    for (Order& order : left.orders) answer(order, fail(StatusCode::kBusy, "memory ran out"));
+    tell_of_room(left.on_room);
+    throw;
+  }
+  opened_.notify_all();
 }
 
 /// A server that is started again takes some seconds.
@@ -164,11 +189,7 @@ void LocalSession::open_to_all() noexcept {
     tell.swap(on_room_);
   }
   opened_.notify_all();
-  for (const auto& on_room : tell) try {
-      on_room();
-    } catch (...) {
-      // What a caller's function throws is dropped: the client has others to serve.
-    }
+  tell_of_room(tell);
 }
 
 /// Answers all that is unanswered, and all that comes.

@@ -43,6 +43,7 @@ class LocalSession final : public ServerSession {
   [[nodiscard]] std::shared_ptr<Session> current_or_wait(bool waits,
                                                          std::function<void()>& on_room);
   [[nodiscard]] bool connect_again(Session& lost, Status& why);
+  void take_what_is_left(Session& lost);
   [[nodiscard]] std::shared_ptr<Session> open_again(const Session& lost, Status& why) const;
   void take_over(std::shared_ptr<Session> session);
   void hand_in_again();
@@ -56,6 +57,7 @@ class LocalSession final : public ServerSession {
   std::condition_variable opened_;
   std::shared_ptr<Session> session_;
   bool is_reconnecting_ = false;  ///< until all that was unanswered has been handed in again
+  bool has_unanswered_ = false;   ///< while reconnecting: whether there is anything to hand in
   std::vector<std::function<void()>> on_room_;
 
   // Members that receive() alone uses.

@@ -69,7 +69,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   /// After serve(): answers all that is unanswered, and all that comes.
   void fail_all(const Status& why) noexcept;
   void close() noexcept override;
-  /// As close(), and the server learns of it at once.
+  /// As close(), and the server learns of it at once: nothing that lies in its memory is wanted.
   void end() noexcept;
   /// Whether the server has sent what no server would, for which lost() was set.
   [[nodiscard]] bool server_lied() const noexcept { return server_lied_; }

@@ -181,6 +181,7 @@ TEST(Manifest, WhatThereIsOfAFirstRowIsCutOff) {
   for (const std::string& foreign :
        {std::string("{\"input\":\"question\",\"answer\":\"b"),
         std::string("{\"input\":\"question\"}"), std::string("{\"input\":\"a\" b"),
+        std::string("{\"input\":\"a\",\"output\":1e9999}\n"),
         std::string("{\"input\":\"a\",\"output\":null,\"x\"\n{\"b\":1}\n")}) {
     test::write_text(path, foreign);
     EXPECT_FALSE(ManifestWriter::open(path, OpenManifest::kResume)) << foreign;

@@ -38,6 +38,7 @@ class Child {
     int status = 0;
     ::waitpid(pid_, &status, WUNTRACED);
   }
+  void thaw() const { ::kill(pid_, SIGCONT); }
   void kill() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);

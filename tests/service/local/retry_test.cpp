@@ -158,6 +158,21 @@ TEST_F(LocalRetry, WhereNoServerFollowsAllIsAnsweredOnce) {
   EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kPeerLost);
 }
 
+TEST_F(LocalRetry, WhoHasAllAnswersWaitsForNoServer) {
+  start();
+  ClientOptions options = retrying();
+  options.timeout = std::chrono::seconds(60);
+  const auto begun = std::chrono::steady_clock::now();
+  {
+    Client client = connect(options);
+    EXPECT_TRUE(client.resize(photo(), width(20)));
+    server_.reset();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it looks for another one
+    client.drain();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+}
+
 TEST_F(LocalRetry, RoomIsToldOfByTheNextServer) {
   start();
   Client client = connect(retrying());

@@ -16,8 +16,8 @@ constexpr std::chrono::milliseconds kShortPatience{3000};
 /// A client whose patience is short.
 class ImpatientClient {
  public:
-  explicit ImpatientClient(const std::string& path)
-      : session_(client::LocalSession::connect({path, small_client(), kShortPatience}).value()),
+  explicit ImpatientClient(const std::string& path, const ClientOptions& options = small_client())
+      : session_(client::LocalSession::connect({path, options, kShortPatience}).value()),
         thread_([this] { session_->receive(); }) {}
   ~ImpatientClient() {
     session_->drain();
@@ -63,6 +63,41 @@ TEST_F(LocalSilence, AFrozenServerCountsAsGone) {
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
   EXPECT_THAT(made.error().message(), HasSubstr("no sign of life"));
+  server.kill();
+}
+
+// Then it serves the connection that its client has given up, too: it must not take the memory back
+// in which inputs still lie that are handed in again.
+TEST_F(LocalSilence, AServerThatThawsHarmsNoInput) {
+  Child server([path = folder_.socket()] {
+    Engine engine = Engine::make(host_engine()).value();
+    LocalServerOptions options;
+    options.path = path;
+    const auto started = LocalServer::start(engine, options);
+    for (;;) ::pause();
+  });
+  ASSERT_TRUE(connect_soon(folder_.socket()));
+  ClientOptions options = small_client();
+  options.retries = 1;
+  options.timeout = std::chrono::seconds(20);
+  ImpatientClient client(folder_.socket(), options);
+  const Bytes file = photo(1200, 900);
+  const auto expected = client.submit(file).get();
+  ASSERT_TRUE(expected);
+  server.freeze();
+  std::vector<std::future<Result<Resized>>> answers;
+  for (int i = 0; i < 6; ++i) {
+    const Bytes own = file;
+    answers.push_back(client.submit(own));
+  }
+  std::this_thread::sleep_for(kShortPatience + std::chrono::seconds(1));
+  server.thaw();
+  for (auto& answer : answers) {
+    ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+    const auto made = answer.get();
+    ASSERT_TRUE(made) << made.error().to_string();
+    EXPECT_EQ(made->bytes, expected->bytes);
+  }
   server.kill();
 }
 
