@@ -93,12 +93,14 @@ TEST_F(LocalRetry, WhatADrainingServerDoesNotTakeGoesToTheNext) {
   start();
   expect_pictures_as(*engine_);
   Client client = connect(retrying());
-  submit_copies(client, 60);
+  // Fewer than there is room for, however few are answered: who waits for room waits for the next
+  // server, which this thread starts.
+  submit_copies(client, 20);
   ASSERT_TRUE(soon([&] { return answers_ > 2; }));
   EXPECT_TRUE(server_->drain(kPatience));
   ASSERT_TRUE(soon([&] { return client.draining(); }));
   // What is submitted meanwhile waits, too, and can be cancelled.
-  submit_copies(client, 20);
+  submit_copies(client, 6);
   std::stop_source stop;
   std::promise<StatusCode> cancelled;
   const Bytes file = photo(1200, 900);
@@ -114,8 +116,8 @@ TEST_F(LocalRetry, WhatADrainingServerDoesNotTakeGoesToTheNext) {
   server_.reset();
   start();
   client.drain();
-  EXPECT_EQ(answers_, 80);
-  EXPECT_EQ(right_, 80);
+  EXPECT_EQ(answers_, 26);
+  EXPECT_EQ(right_, 26);
   EXPECT_FALSE(client.lost());
 }
 
