@@ -8,6 +8,7 @@
 #include <csignal>
 #include <string>
 #include <tests/service/local/local_server_fixture.hpp>
+#include <utility>
 
 namespace framewire::service::local::test {
 
@@ -50,6 +51,17 @@ class Child {
  private:
   pid_t pid_ = -1;
 };
+
+/// What a child does that is a server until it is killed.
+inline auto serve_at(std::string path) {
+  return [path = std::move(path)] {
+    Engine engine = Engine::make(host_engine()).value();
+    LocalServerOptions options;
+    options.path = path;
+    const auto started = LocalServer::start(engine, options);
+    for (;;) ::pause();
+  };
+}
 
 inline Result<Client> connect_soon(const std::string& path) {
   Result<Client> client = fail(StatusCode::kInternal, "not tried");

@@ -38,13 +38,7 @@ TEST_F(LocalLives, AClientThatIsKilledInTheMiddleCostsNobodyElse) {
 }
 
 TEST_F(LocalLives, AServerThatIsKilledAnswersEveryRequestOnce) {
-  Child server([path = folder_.socket()] {
-    Engine engine = Engine::make(host_engine()).value();
-    LocalServerOptions options;
-    options.path = path;
-    const auto started = LocalServer::start(engine, options);
-    for (;;) ::pause();
-  });
+  Child server(serve_at(folder_.socket()));
   auto client = connect_soon(folder_.socket());
   ASSERT_TRUE(client) << client.error().to_string();
   const Bytes file = photo(1200, 900);

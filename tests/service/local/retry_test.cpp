@@ -122,13 +122,7 @@ TEST_F(LocalRetry, WhatADrainingServerDoesNotTakeGoesToTheNext) {
 }
 
 TEST_F(LocalRetry, AKilledServerCostsNothingWhereAnotherFollows) {
-  Child server([path = folder_.socket()] {
-    Engine engine = Engine::make(host_engine()).value();
-    LocalServerOptions options;
-    options.path = path;
-    const auto started = LocalServer::start(engine, options);
-    for (;;) ::pause();
-  });
+  Child server(serve_at(folder_.socket()));
   ASSERT_TRUE(connect_soon(folder_.socket()));
   {
     Engine engine = Engine::make(host_engine()).value();

@@ -45,13 +45,7 @@ class ImpatientClient {
 using LocalSilence = LocalServerTest;
 
 TEST_F(LocalSilence, AFrozenServerCountsAsGone) {
-  Child server([path = folder_.socket()] {
-    Engine engine = Engine::make(host_engine()).value();
-    LocalServerOptions options;
-    options.path = path;
-    const auto started = LocalServer::start(engine, options);
-    for (;;) ::pause();
-  });
+  Child server(serve_at(folder_.socket()));
   ASSERT_TRUE(connect_soon(folder_.socket()));
   ImpatientClient client(folder_.socket());
   const Bytes file = photo();
@@ -69,13 +63,7 @@ TEST_F(LocalSilence, AFrozenServerCountsAsGone) {
 // Then it serves the connection that its client has given up, too: it must not take the memory back
 // in which inputs still lie that are handed in again.
 TEST_F(LocalSilence, AServerThatThawsHarmsNoInput) {
-  Child server([path = folder_.socket()] {
-    Engine engine = Engine::make(host_engine()).value();
-    LocalServerOptions options;
-    options.path = path;
-    const auto started = LocalServer::start(engine, options);
-    for (;;) ::pause();
-  });
+  Child server(serve_at(folder_.socket()));
   ASSERT_TRUE(connect_soon(folder_.socket()));
   ClientOptions options = small_client();
   options.retries = 1;
