@@ -3,11 +3,10 @@
 #include <sys/un.h>
 #include <base/file_descriptor.hpp>
 #include <base/passed_files.hpp>
+#include <base/unix_address.hpp>
 #include <cerrno>
 #include <client/local_place.hpp>
-#include <cstring>
 #include <ipc/greeting.hpp>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,20 +16,9 @@ namespace {
 
 using transport::shared::LocalPeer;
 
-std::optional<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path ||
-      path.find('\0') != std::string::npos) {
-    return std::nullopt;
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
-
 /// Tries again where so many wait to be accepted that the system takes no more.
 Result<LocalPeer> connect_to(const std::string& path, base::Clock::time_point deadline) {
-  const auto address = address_of(path);
+  const auto address = base::unix_address(path);
   if (!address) {
     return fail(Status(StatusCode::kInvalidInput,
                        fmt::format("found a socket's path of {} bytes; accepted: 1 to {}",

@@ -1,7 +1,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/un.h>
 #include <base/options_values.hpp>
+#include <base/unix_address.hpp>
 #include <service/http/endpoint.hpp>
 
 namespace framewire::service::http {
@@ -16,10 +16,7 @@ std::optional<Endpoint> parse_endpoint(std::string_view text) {
   }
   if (text.starts_with(kUnix)) {
     endpoint.unix_path = text.substr(kUnix.size());
-    const bool fits = !endpoint.unix_path.empty() &&
-                      endpoint.unix_path.size() < sizeof(sockaddr_un::sun_path) &&
-                      endpoint.unix_path.find('\0') == std::string::npos;
-    if (!fits) return std::nullopt;
+    if (!base::unix_address(endpoint.unix_path)) return std::nullopt;
     return endpoint;
   }
   const auto colon = text.rfind(':');

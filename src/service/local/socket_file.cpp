@@ -5,9 +5,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <base/passed_files.hpp>
+#include <base/unix_address.hpp>
 #include <cerrno>
-#include <cstring>
-#include <optional>
 #include <service/local/socket_file.hpp>
 #include <system_error>
 #include <utility>
@@ -21,18 +20,6 @@ Status refused(const std::string& path, std::string_view what, int error) {
   return Status(StatusCode::kIoError,
                 fmt::format("{}: {}", what, std::generic_category().message(error)))
       .about(path);
-}
-
-std::optional<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  // An empty name, or one that begins with NUL, is no place in the file system.
-  if (path.empty() || path.size() >= sizeof address.sun_path ||
-      path.find('\0') != std::string::npos) {
-    return std::nullopt;
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
 }
 
 const sockaddr* generic(const sockaddr_un& address) {
@@ -67,7 +54,7 @@ Result<void> delete_stale(const std::string& path, const sockaddr_un& address) {
 }  // namespace
 
 Result<void> SocketFile::check(const std::string& path, mode_t mode) {
-  if (address_of(path) && (mode & ~mode_t{0777}) == 0) return check_taken(path);
+  if (base::unix_address(path) && (mode & ~mode_t{0777}) == 0) return check_taken(path);
   return fail(Status(StatusCode::kInvalidInput,
                      fmt::format("found a path of {} bytes and mode {:o}; accepted: 1 to {} "
                                  "bytes, mode 0 to 777",
@@ -77,7 +64,7 @@ Result<void> SocketFile::check(const std::string& path, mode_t mode) {
 
 Result<SocketFile> SocketFile::listen(const std::string& path, mode_t mode) {
   if (auto good = check(path, mode); !good) return fail(good.error());
-  const auto address = address_of(path);
+  const auto address = base::unix_address(path);
   if (auto free = delete_stale(path, *address); !free) return fail(free.error());
   SocketFile made;
   made.socket_ =
