@@ -1,5 +1,6 @@
 // Servers that are there and do nothing: a client gives up those that are frozen, and waits for
 // those that have much to do.
+#include <algorithm>
 #include <client/local_session.hpp>
 #include <future>
 #include <tests/service/local/child.hpp>
@@ -27,6 +28,7 @@ class ImpatientClient {
   ImpatientClient(const ImpatientClient&) = delete;
   ImpatientClient& operator=(const ImpatientClient&) = delete;
 
+  Result<InputSlice> input_slice(std::size_t bytes) { return session_->input_slice(bytes); }
   std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg) {
     auto answer = std::make_shared<std::promise<Result<Resized>>>();
     client::Order order;
@@ -73,8 +75,19 @@ TEST_F(LocalSilence, AServerThatThawsHarmsNoInput) {
   const auto expected = client.submit(file).get();
   ASSERT_TRUE(expected);
   server.freeze();
+  // More than the next connection has room for at once, so that some lie in the old memory for
+  // long.
   std::vector<std::future<Result<Resized>>> answers;
-  for (int i = 0; i < 6; ++i) {
+  std::vector<InputSlice> slices;
+  while (slices.size() < 30) {
+    auto slice = client.input_slice(file.size());
+    if (!slice) break;
+    std::ranges::copy(file, slice->bytes.begin());
+    answers.push_back(client.submit(slice->bytes));
+    slices.push_back(*slice);
+  }
+  ASSERT_GT(slices.size(), 4u);
+  for (std::size_t i = 2; i < slices.size(); ++i) {  // as many, in as large a part of the memory
     const Bytes own = file;
     answers.push_back(client.submit(own));
   }
