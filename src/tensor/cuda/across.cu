@@ -1,9 +1,9 @@
 // Idea: a block takes a few rows of an image and some of its output columns. Of the pixels that
 // these are made of it first makes RGB in shared memory, each once: chroma upsampled by libjpeg's
 // triangle, colours converted and clipped, as decoders for the CPU do before anything is resized.
-// Then each thread filters one output column of all its rows, so that a weight is read once for
-// them. Images filtered as they are stored (TensorFidelity::kFast) skip the first half: a block
-// then takes one component.
+// Then each thread filters one output column of all its rows, so that weights are read once for
+// them, and four neighbours of a channel by two instructions. Images filtered as they are stored
+// (TensorFidelity::kFast) skip the first half: a block then takes one component.
 //
 // Usual samplings are made eight pixels at a time (pixel_group.hpp). Measured (H200, ncu, 47 random
 // crops of 1920×1080 to 224×224): 156 million instructions and 320 µs with two to four pixels of
@@ -53,7 +53,7 @@ __device__ Neighbours upsample(const ComponentSamples& c, const SourceRows& rows
 /// Two neighbouring pixels, of which the first is in an even column of the frame.
 template <int kComponents>
 __device__ void make_pair(const ImageDesc& image, TensorColor color, const SourceRows* rows,
-                          std::int32_t x, std::uint32_t* pixels) {
+                          std::int32_t x, PixelPlanes& planes, std::int32_t at) {
   Pixel first;
   Pixel second;
 #pragma unroll
@@ -62,21 +62,27 @@ __device__ void make_pair(const ImageDesc& image, TensorColor color, const Sourc
     first.channels[c] = pair.left;
     second.channels[c] = pair.right;
   }
-  pixels[0] = pack(convert(image.conversion, color, first));
-  pixels[1] = pack(convert(image.conversion, color, second));
+  first = convert(image.conversion, color, first);
+  second = convert(image.conversion, color, second);
+#pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    if (c >= image.channels) break;
+    planes.samples[c][at] = static_cast<std::uint8_t>(first.channels[c]);
+    planes.samples[c][at + 1] = static_cast<std::uint8_t>(second.channels[c]);
+  }
 }
 
 /// Rows of pixels of a thread block, of which the first is in column `x` of the frame, a multiple
 /// of kPixelGroup.
 struct PixelRows {
   const SourceRows (*sources)[jpeg::kMaxComponents];  ///< shared, [rows][components]
-  std::uint32_t (*pixels)[kAcrossPixels];             ///< shared, [rows]
+  PixelPlanes* pixels;                                ///< shared, [rows]
   std::int32_t x;
   std::int32_t length;
   std::int32_t rows;
 
-  /// Makes them, each thread some groups of kSize neighbours: make(rows, x, pixels). The last group
-  /// of a row may reach beyond `length`.
+  /// Makes them, each thread some groups of kSize neighbours: make(sources, x, planes, at). The
+  /// last group of a row may reach beyond `length`.
   template <int kSize, typename Make>
   __device__ void fill(Make make) const {
     const std::int32_t groups = (length + kSize - 1) / kSize;
@@ -84,7 +90,7 @@ struct PixelRows {
       std::int32_t row = 0;
       std::int32_t group = i;
       for (; group >= groups; group -= groups) ++row;
-      make(sources[row], x + group * kSize, pixels[row] + group * kSize);
+      make(sources[row], x + group * kSize, pixels[row], group * kSize);
     }
   }
 };
@@ -102,14 +108,16 @@ __device__ Upsampling grouped_chroma(const ImageDesc& image, int components) {
 __device__ void make_pixels(const ImageDesc& image, TensorColor color, const PixelRows& rows,
                             int components) {
   const auto groups = [&]<Upsampling kChroma>() {
-    rows.fill<kPixelGroup>([&](const SourceRows* sources, std::int32_t x, std::uint32_t* pixels) {
-      make_pixel_group<kChroma>(image, color, sources, x, reinterpret_cast<uint4*>(pixels));
-    });
+    rows.fill<kPixelGroup>(
+        [&](const SourceRows* sources, std::int32_t x, PixelPlanes& planes, std::int32_t at) {
+          make_pixel_group<kChroma>(image, color, sources, x, planes, at);
+        });
   };
   const auto pairs = [&]<int kComponents>() {
-    rows.fill<2>([&](const SourceRows* sources, std::int32_t x, std::uint32_t* pixels) {
-      make_pair<kComponents>(image, color, sources, x, pixels);
-    });
+    rows.fill<2>(
+        [&](const SourceRows* sources, std::int32_t x, PixelPlanes& planes, std::int32_t at) {
+          make_pair<kComponents>(image, color, sources, x, planes, at);
+        });
   };
   switch (grouped_chroma(image, components)) {
     case Upsampling::k2x2:
@@ -126,21 +134,18 @@ __device__ void make_pixels(const ImageDesc& image, TensorColor color, const Pix
   pairs.template operator()<4>();
 }
 
-/// Brings samples of rows of a component's region, one a pixel. Rows begin in the middle of words.
+/// Brings samples of rows of a component's region. @param begin, length  multiples of four behind a
+/// whole word
 __device__ void load_samples(const ComponentSamples& c, std::int32_t row0, std::int32_t begin,
-                             std::int32_t length, std::int32_t rows,
-                             std::uint32_t (*pixels)[kAcrossPixels]) {
+                             std::int32_t length, std::int32_t rows, PixelPlanes* pixels) {
   const std::int32_t left = c.left + begin;
-  const std::int32_t ahead = left % 4;
-  const std::int32_t words = (ahead + length + 3) / 4;
+  const std::int32_t words = length / 4;
   for (auto i = static_cast<std::int32_t>(threadIdx.x); i < rows * words; i += kAcrossThreads) {
     std::int32_t row = 0;
     std::int32_t word = i;
     for (; word >= words; word -= words) ++row;
-    const std::uint32_t four = *reinterpret_cast<const std::uint32_t*>(
-        row_at(c, c.top + row0 + row) + left - ahead + word * 4);
-    *reinterpret_cast<uint4*>(pixels[row] + word * 4) =
-        make_uint4(four & 0xFF, four >> 8 & 0xFF, four >> 16 & 0xFF, four >> 24);
+    *reinterpret_cast<std::uint32_t*>(pixels[row].samples[0] + word * 4) =
+        *reinterpret_cast<const std::uint32_t*>(row_at(c, c.top + row0 + row) + left + word * 4);
   }
 }
 
@@ -172,48 +177,61 @@ __device__ std::uint32_t find(const std::uint32_t* firsts, std::uint32_t count,
   return low;
 }
 
-/// A channel of a pixel as a float: 2^23 and the byte have the byte as the lowest of the mantissa,
-/// which takes less time than the instruction that converts.
-template <int kChannel>
-__device__ float channel_of(std::uint32_t pixel) {
-  constexpr float kBias = 8388608.f;
-  return __uint_as_float(__byte_perm(pixel, 0x4B000000u, 0x7440 + kChannel)) - kBias;
+/// Adds the products of four signed weights of 16 bits and four samples.
+__device__ std::int32_t weigh(uint2 weights, std::uint32_t samples, std::int32_t sum) {
+#if defined(__CUDA_ARCH__)
+  asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights.x), "r"(samples));
+  asm("dp2a.hi.s32.u32 %0, %1, %2, %0;" : "+r"(sum) : "r"(weights.y), "r"(samples));
+#else
+  for (int i = 0; i < 4; ++i) {
+    const std::uint32_t pair = (i < 2 ? weights.x : weights.y) >> 16 * (i % 2);
+    sum += static_cast<std::int16_t>(pair & 0xFFFF) * static_cast<int>(samples >> 8 * i & 0xFF);
+  }
+#endif
+  return sum;
 }
 
 /// An output column of a thread block's rows.
 struct FilteredColumn {
-  const std::uint32_t (*pixels)[kAcrossPixels];  ///< shared, [kAcrossRows]
+  const PixelPlanes* pixels;  ///< shared, [kAcrossRows]
   const AxisWeights& axis;
   std::int32_t x;
   std::int32_t offset;  ///< from a source pixel's index to its place in `pixels`
   std::int32_t row0;
   std::int32_t rows;
 
-  /// Filters a pixel's first kChannels, which are those of the image from `channel` on.
+  /// Filters a pixel's first kChannels, which are all of the image's or, if only one, `channel`.
   template <int kChannels>
   __device__ void make(const ImageDesc& image, int channel) const {
-    const std::int32_t first = axis.first[x] + offset;
+    std::int32_t at = axis.first[x] + offset;
     const std::int32_t count = axis.count[x];
-    float sums[kAcrossRows][kChannels] = {};
-    const float* weights = axis.weights + x;
-    for (std::int32_t k = 0; k < count; ++k, weights += image.width_px) {
-      const float weight = *weights;
+    std::int32_t sums[kAcrossRows][kChannels] = {};
+    const uint2* quad = axis.quads + x;
+    for (std::int32_t k = 0; k < count; ++k, quad += image.width_px, at += 4) {
+      const uint2 weights = *quad;
 #pragma unroll
       for (int r = 0; r < kAcrossRows; ++r) {
-        const std::uint32_t pixel = pixels[r][first + k];
-        sums[r][0] += weight * channel_of<0>(pixel);
-        if constexpr (kChannels == 3) {
-          sums[r][1] += weight * channel_of<1>(pixel);
-          sums[r][2] += weight * channel_of<2>(pixel);
+#pragma unroll
+        for (int c = 0; c < kChannels; ++c) {
+          const std::uint32_t four =
+              *reinterpret_cast<const std::uint32_t*>(pixels[r].samples[c] + at);
+          sums[r][c] = weigh(weights, four, sums[r][c]);
         }
       }
     }
 #pragma unroll
     for (int r = 0; r < kAcrossRows; ++r) {
       if (r >= rows) break;
-      const std::int64_t at = static_cast<std::int64_t>(row0 + r) * image.width_px + x;
-#pragma unroll
-      for (int c = 0; c < kChannels; ++c) image.middle[channel + c][at] = sums[r][c];
+      const std::int64_t to = static_cast<std::int64_t>(row0 + r) * image.width_px + x;
+      constexpr int kShift = kWeightBits - kMiddleBits;
+      const auto rounded = [&](int c) { return (sums[r][c] + (1 << (kShift - 1))) >> kShift; };
+      if constexpr (kChannels == 3) {
+        const auto second = static_cast<std::uint32_t>(rounded(1)) << 16;
+        image.middle_pixels[to] = {second + static_cast<std::uint32_t>(rounded(0) + kLifted),
+                                   rounded(2)};
+      } else {
+        image.middle[channel][to] = static_cast<std::int16_t>(rounded(0));
+      }
     }
   }
 };
@@ -221,10 +239,9 @@ struct FilteredColumn {
 static_assert(kAcrossPixels >= kAcrossSpan + 2 * (kPixelGroup - 1));
 
 __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch) {
-  __shared__ uint4 quads[kAcrossRows][kAcrossPixels / 4];
+  __shared__ PixelPlanes pixels[kAcrossRows];
   __shared__ SourceRows sources[kAcrossRows][jpeg::kMaxComponents];
   gpu::grid_dependency_sync();
-  auto* const pixels = reinterpret_cast<std::uint32_t(*)[kAcrossPixels]>(quads);
   const std::uint32_t index = find(batch.first_tile, batch.count, blockIdx.x);
   const ImageDesc& image = batch.images[index];
   std::uint32_t tile = blockIdx.x - batch.first_tile[index];
@@ -240,12 +257,11 @@ __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch)
   const std::int32_t rows = min(kAcrossRows, image.rows[channel] - row0);
   const std::int32_t last = column0 + columns - 1;
   const std::int32_t begin = axis.first[column0];
-  const std::int32_t length = min(axis.first[last] + axis.count[last] - begin, kAcrossSpan);
+  const std::int32_t length = min(axis.first[last] + 4 * axis.count[last] - begin, kAcrossSpan);
 
   const std::int32_t x0 = image.crop_left + begin;
-  // Pixels before the first that is wanted: of its group, or of its word.
-  const std::int32_t skipped =
-      image.exact ? x0 % kPixelGroup : (image.components[channel].left + begin) % 4;
+  // Pixels of the first group before those that are wanted.
+  const std::int32_t skipped = image.exact ? x0 % kPixelGroup : 0;
   if (image.exact) {
     const int components = component_count(image);
     const auto row = static_cast<std::int32_t>(threadIdx.x / jpeg::kMaxComponents);

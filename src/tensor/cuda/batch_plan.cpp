@@ -23,7 +23,7 @@ std::int32_t max_taps(const transform::CropTaps& taps) {
 
 /// Output columns whose source pixels fit into a block's memory; 0: not even one's.
 std::int32_t columns_of(const transform::CropTaps& taps) {
-  const double spare = kAcrossSpan - (2 * taps.taps.radius + 3);
+  const double spare = kAcrossSpan - (2 * taps.taps.radius + 3 + 2 * (kAcrossAlignment - 1));
   if (spare < 0) return 0;
   const double fit = 1 + std::floor(spare / taps.taps.geometry.step);
   return static_cast<std::int32_t>(std::min<double>(fit, kAcrossThreads));
@@ -68,12 +68,16 @@ bool TensorBatchPlan::takes(const ImageGeometry& geometry, const TensorOptions& 
   return true;
 }
 
-std::uint32_t TensorBatchPlan::add_axis(const transform::AxisGeometry& geometry) {
+std::uint32_t TensorBatchPlan::add_axis(const transform::AxisGeometry& geometry,
+                                        std::int32_t alignment, std::int32_t lead) {
   Axis axis;
   axis.weights.taps = taps_of(geometry, options_);
+  axis.weights.alignment = alignment;
+  axis.weights.lead = lead;
   const auto out = static_cast<std::uint64_t>(geometry.out_size);
-  const auto most = static_cast<std::uint64_t>(max_taps(axis.weights.taps));
-  axis.weight_slice = arena_.add<float>(gpu::Part::kScratch, out * most);
+  const auto most =
+      static_cast<std::uint64_t>(base::ceil_div(max_taps(axis.weights.taps) + alignment - 1, 4));
+  axis.quads = arena_.add<uint2>(gpu::Part::kScratch, out * most, sizeof(uint2));
   axis.first = arena_.add<std::int32_t>(gpu::Part::kScratch, out);
   axis.count = arena_.add<std::int32_t>(gpu::Part::kScratch, out);
   max_axis_ = std::max(max_axis_, geometry.out_size);
@@ -82,18 +86,20 @@ std::uint32_t TensorBatchPlan::add_axis(const transform::AxisGeometry& geometry)
 }
 
 void TensorBatchPlan::add_channel(Image& image, std::size_t channel,
-                                  const transform::AxisGeometry& x,
+                                  const transform::AxisGeometry& x, std::int32_t left,
                                   const transform::AxisGeometry& y) {
   ImageDesc& desc = image.desc;
   // Planes of both chroma components are alike, and so are their weights.
-  const auto axis_for = [&](const std::uint32_t(&axes)[3], const transform::AxisGeometry& wanted) {
-    if (channel > 0 && axes_[axes[channel - 1]].weights.taps.taps.geometry == wanted) {
-      return axes[channel - 1];
+  const auto axis_for = [&](const std::uint32_t(&axes)[3], const transform::AxisGeometry& wanted,
+                            std::int32_t alignment, std::int32_t lead) {
+    if (channel > 0) {
+      const AxisWeights& before = axes_[axes[channel - 1]].weights;
+      if (before.taps.taps.geometry == wanted && before.lead == lead) return axes[channel - 1];
     }
-    return add_axis(wanted);
+    return add_axis(wanted, alignment, lead);
   };
-  desc.across[channel] = axis_for(desc.across, x);
-  desc.down[channel] = axis_for(desc.down, y);
+  desc.across[channel] = axis_for(desc.across, x, kAcrossAlignment, left % kAcrossAlignment);
+  desc.down[channel] = axis_for(desc.down, y, 1, 0);
   desc.rows[channel] = y.in_size;
   desc.columns[channel] = columns_of(axes_[desc.across[channel]].weights.taps);
   desc.column_tiles[channel] =
@@ -137,18 +143,25 @@ void TensorBatchPlan::add(const jpeg::JpegFile& file, const ImageGeometry& geome
   desc.out = out;
   const auto channels = static_cast<std::size_t>(geometry.channels);
   if (geometry.exact) {
-    add_channel(image, 0, axis_of(geometry.stored.width_px, geometry.width_px),
+    add_channel(image, 0, axis_of(geometry.stored.width_px, geometry.width_px), desc.crop_left,
                 axis_of(geometry.stored.height_px, geometry.height_px));
   } else {
     for (std::size_t c = 0; c < channels; ++c) {
-      add_channel(image, c, geometry.components[c].x, geometry.components[c].y);
+      const ComponentGeometry& wanted = geometry.components[c];
+      add_channel(image, c, wanted.x, wanted.region.left, wanted.y);
     }
   }
-  for (std::size_t c = 0; c < channels; ++c) {
-    const std::int32_t rows = desc.rows[geometry.exact ? 0 : c];
-    image.middle[c] =
-        arena_.add<float>(gpu::Part::kScratch, static_cast<std::uint64_t>(rows) *
-                                                   static_cast<std::uint64_t>(desc.width_px));
+  const auto pixels_of = [&desc](std::int32_t rows) {
+    return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(desc.width_px);
+  };
+  if (geometry.exact && channels == 3) {
+    image.middle_pixels =
+        arena_.add<MiddlePixel>(gpu::Part::kScratch, pixels_of(desc.rows[0]), sizeof(MiddlePixel));
+  } else {
+    for (std::size_t c = 0; c < channels; ++c) {
+      image.middle[c] = arena_.add<std::int16_t>(gpu::Part::kScratch,
+                                                 pixels_of(desc.rows[geometry.exact ? 0 : c]));
+    }
   }
   first_tile_.push_back(first_tile_.back() + desc.first_tile[3]);
   images_.push_back(image);
@@ -166,7 +179,7 @@ BatchDesc TensorBatchPlan::write(std::uint8_t* staging, std::uint8_t* device,
   const gpu::Memory memory(device, arena_);
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     AxisWeights& weights = axes_[i].weights;
-    weights.weights = memory.at(axes_[i].weight_slice);
+    weights.quads = memory.at(axes_[i].quads);
     weights.first = memory.at(axes_[i].first);
     weights.count = memory.at(axes_[i].count);
     std::memcpy(host.at(axis_slice_) + i, &weights, sizeof weights);
@@ -179,8 +192,9 @@ BatchDesc TensorBatchPlan::write(std::uint8_t* staging, std::uint8_t* device,
                                   static_cast<std::uint32_t>(plane.height_px),
                                   static_cast<std::uint32_t>(plane.pitch_bytes)};
     }
+    desc.middle_pixels = memory.at_or_null(images_[i].middle_pixels);
     for (std::size_t c = 0; c < static_cast<std::size_t>(desc.channels); ++c) {
-      desc.middle[c] = memory.at(images_[i].middle[c]);
+      desc.middle[c] = memory.at_or_null(images_[i].middle[c]);
     }
     std::memcpy(host.at(image_slice_) + i, &desc, sizeof desc);
   }

@@ -31,19 +31,23 @@ class TensorBatchPlan {
  private:
   struct Axis {
     AxisWeights weights;
-    gpu::Slice<float> weight_slice;
+    gpu::Slice<uint2> quads;
     gpu::Slice<std::int32_t> first;
     gpu::Slice<std::int32_t> count;
   };
   struct Image {
     ImageDesc desc;
-    gpu::Slice<float> middle[3];
+    gpu::Slice<MiddlePixel> middle_pixels;
+    gpu::Slice<std::int16_t> middle[3];
     int component_count = 0;
   };
 
-  std::uint32_t add_axis(const transform::AxisGeometry& geometry);
+  /// @param alignment, lead  AxisWeights::alignment, lead
+  std::uint32_t add_axis(const transform::AxisGeometry& geometry, std::int32_t alignment,
+                         std::int32_t lead);
+  /// @param left  column of the plane, or of the frame, in which `x` begins
   void add_channel(Image& image, std::size_t channel, const transform::AxisGeometry& x,
-                   const transform::AxisGeometry& y);
+                   std::int32_t left, const transform::AxisGeometry& y);
 
   const TensorOptions& options_;
   gpu::Arena arena_;

@@ -1,6 +1,7 @@
 // What the kernels that make tensors read of each image.
 #pragma once
 
+#include <cuda_runtime_api.h>
 #include <codec/cuda/samples.hpp>
 #include <cstdint>
 #include <tensor/geometry.hpp>
@@ -8,12 +9,31 @@
 
 namespace framewire::tensor::cuda {
 
-/// Weights of every output sample of an axis, as transform::for_each_crop_tap() gives them.
+/// Fractions of weights, and of what lies between the passes. Weights of a sample sum to 1 exactly,
+/// and none reaches 2: enlarged by lanczos3 the largest is 1.3, and their values sum to 1.6. So all
+/// that is between the passes fits into 16 bits, and every sum into 32.
+inline constexpr int kWeightBits = 14;
+inline constexpr int kMiddleBits = 6;
+
+/// Three channels of a pixel between the passes: the first, lifted by kLifted so that it is not
+/// negative, and above 16 bits the second; the third. A product with the first word is one of both.
+struct MiddlePixel {
+  std::uint32_t first_two;
+  std::int32_t third;
+};
+inline constexpr std::int32_t kLifted = 1 << 14;
+
+/// Weights of every output sample of an axis, as transform::for_each_crop_tap() gives them, in
+/// units of 2^-kWeightBits. Four of neighbouring source samples travel together, 16 bits each; some
+/// at either end of an output sample's are 0.
 struct AxisWeights {
   transform::CropTaps taps;
-  float* weights = nullptr;       ///< [most][out_size]: neighbours in a warp read neighbours
-  std::int32_t* first = nullptr;  ///< [out_size]
-  std::int32_t* count = nullptr;  ///< [out_size] at most `most`
+  uint2* quads = nullptr;         ///< [most][out_size]: neighbours in a warp read neighbours
+  std::int32_t* first = nullptr;  ///< [out_size] source sample of the first quad; may be below 0
+  std::int32_t* count = nullptr;  ///< [out_size] quads, at most `most`
+  /// first + lead is a multiple of this, a power of two.
+  std::int32_t alignment = 1;
+  std::int32_t lead = 0;
 };
 
 /// How a component's samples reach the frame's own sampling; see FullRows.
@@ -35,7 +55,10 @@ struct ImageDesc {
   ComponentSamples components[jpeg::kMaxComponents];
   std::uint32_t across[3] = {};  ///< indices of AxisWeights
   std::uint32_t down[3] = {};
-  float* middle[3] = {};  ///< [rows][width_px] of each channel, filtered along rows
+  /// What is filtered along rows, [rows][width_px], in units of 2^-kMiddleBits: of exact images of
+  /// three channels the pixels, of others one plane a channel.
+  MiddlePixel* middle_pixels = nullptr;
+  std::int16_t* middle[3] = {};
   std::int32_t rows[3] = {};
   std::int32_t width_px = 0;  ///< of the output, not yet turned
   std::int32_t height_px = 0;

@@ -10,36 +10,94 @@
 namespace framewire::tensor::cuda {
 namespace {
 
-/// Filters kChannels columns with the weights of one output sample.
-template <int kChannels>
-__device__ void filter(const AxisWeights& axis, float* const* middle, std::int32_t width,
-                       transform::PixelPosition from, float* sums) {
-  const std::int32_t count = axis.count[from.y];
-  const std::int32_t out = axis.taps.taps.geometry.out_size;
-  const float* weight = axis.weights + from.y;
-  std::size_t at = static_cast<std::size_t>(axis.first[from.y]) * static_cast<std::size_t>(width) +
-                   static_cast<std::size_t>(from.x);
+/// Fractions of a filtered sample.
+constexpr int kSumBits = kWeightBits + kMiddleBits;
+
+/// Rows of what lies between the passes, and the weights of one output sample for them.
+struct FilteredRows {
+  const AxisWeights& axis;
+  std::int32_t width;
+  transform::PixelPosition from;
+
+  /// Calls add(weight, at) for each of them, `at` being the index of the column's pixel.
+  template <typename Add>
+  __device__ void for_each(Add add) const {
+    const std::int32_t count = axis.count[from.y];
+    const std::int32_t last = axis.taps.taps.geometry.in_size - 1;
+    const uint2* quad = axis.quads + from.y;
+    std::int32_t row = axis.first[from.y];
+    for (std::int32_t k = 0; k < count; ++k, row += 4, quad += axis.taps.taps.geometry.out_size) {
+      const uint2 four = *quad;
+      const int weights[4] = {
+          static_cast<std::int16_t>(four.x & 0xFFFF), static_cast<std::int32_t>(four.x) >> 16,
+          static_cast<std::int16_t>(four.y & 0xFFFF), static_cast<std::int32_t>(four.y) >> 16};
+      const auto add_rows = [&](auto row_of) {
 #pragma unroll
-  for (int c = 0; c < kChannels; ++c) sums[c] = 0.f;
-  for (std::int32_t k = 0; k < count; ++k) {
-#pragma unroll
-    for (int c = 0; c < kChannels; ++c) sums[c] += *weight * middle[c][at];
-    weight += out;
-    at += static_cast<std::size_t>(width);
+        for (int i = 0; i < 4; ++i) {
+          add(weights[i],
+              static_cast<std::size_t>(row_of(row + i)) * static_cast<std::size_t>(width) +
+                  static_cast<std::size_t>(from.x));
+        }
+      };
+      if (row + 3 <= last) {
+        add_rows([](std::int32_t at) { return at; });
+      } else {
+        add_rows([last](std::int32_t at) { return min(at, last); });  // behind it weights are 0
+      }
+    }
   }
+};
+
+__device__ void filter_pixels(const FilteredRows& rows, const MiddlePixel* middle,
+                              std::int32_t* sums) {
+  // The sum of products with whole words is that of the lower halves and, above 16 bits, that of
+  // the upper ones. The former fits into 32 bits, so that taking away the latter leaves it.
+  std::uint32_t both = 0;
+  std::int32_t second = 0;
+  std::int32_t third = 0;
+  rows.for_each([&](int weight, std::size_t at) {
+    const MiddlePixel pixel = middle[at];
+    both += static_cast<std::uint32_t>(weight) * pixel.first_two;
+    second += weight * (static_cast<std::int32_t>(pixel.first_two) >> 16);
+    third += weight * pixel.third;
+  });
+  const std::uint32_t first = both - (static_cast<std::uint32_t>(second) << 16);
+  sums[0] = static_cast<std::int32_t>(first) - (kLifted << kWeightBits);
+  sums[1] = second;
+  sums[2] = third;
+}
+
+template <int kChannels>
+__device__ void filter_planes(const FilteredRows& rows, std::int16_t* const* middle,
+                              std::int32_t* sums) {
+#pragma unroll
+  for (int c = 0; c < kChannels; ++c) sums[c] = 0;
+  rows.for_each([&](int weight, std::size_t at) {
+#pragma unroll
+    for (int c = 0; c < kChannels; ++c) sums[c] += weight * middle[c][at];
+  });
 }
 
 /// The nearest level; halves go to the even one.
 __device__ int to_sample(float value) {
   return static_cast<int>(rintf(fminf(fmaxf(value, 0.f), 255.f)));
 }
+__device__ int to_sample(std::int32_t sum) {
+  const std::int32_t level = (sum + (1 << (kSumBits - 1)) - 1 + (sum >> kSumBits & 1)) >> kSumBits;
+  return min(max(level, 0), 255);
+}
 
-__device__ void convert_once(const float (&in)[3], int (&out)[3]) {
-  const float cb = in[1] - 128.f;
-  const float cr = in[2] - 128.f;
-  out[0] = to_sample(fmaf(cr, 1.402f, in[0]));
-  out[1] = to_sample(fmaf(-cb, 0.344136286f, fmaf(-cr, 0.714136286f, in[0])));
-  out[2] = to_sample(fmaf(cb, 1.772f, in[0]));
+__device__ float as_float(std::int32_t sum) {
+  return static_cast<float>(sum) * (1.f / (1 << kSumBits));
+}
+
+__device__ void convert_once(const std::int32_t (&in)[3], int (&out)[3]) {
+  const float luma = as_float(in[0]);
+  const float cb = as_float(in[1]) - 128.f;
+  const float cr = as_float(in[2]) - 128.f;
+  out[0] = to_sample(fmaf(cr, 1.402f, luma));
+  out[1] = to_sample(fmaf(-cb, 0.344136286f, fmaf(-cr, 0.714136286f, luma)));
+  out[2] = to_sample(fmaf(cb, 1.772f, luma));
 }
 
 template <typename T>
@@ -51,19 +109,21 @@ __global__ void __launch_bounds__(kDownThreads) down_kernel(BatchDesc batch) {
   if (x >= batch.width_px || y >= batch.height_px) return;
   const transform::PixelPosition from =
       transform::stored_position(image.orientation, {x, y}, image.width_px, image.height_px);
-  float sums[3] = {};
+  std::int32_t sums[3] = {};
   int samples[3] = {};
+  const auto rows = [&](int channel) {
+    return FilteredRows{batch.axes[image.down[channel]], image.width_px, from};
+  };
   if (image.exact && image.channels == 3) {
-    filter<3>(batch.axes[image.down[0]], image.middle, image.width_px, from, sums);
+    filter_pixels(rows(0), image.middle_pixels, sums);
   } else if (image.channels == 3 && image.down[1] == image.down[2]) {
-    filter<1>(batch.axes[image.down[0]], image.middle, image.width_px, from, sums);
-    filter<2>(batch.axes[image.down[1]], image.middle + 1, image.width_px, from, sums + 1);
+    filter_planes<1>(rows(0), image.middle, sums);
+    filter_planes<2>(rows(1), image.middle + 1, sums + 1);
   } else {
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
       if (c >= image.channels) break;
-      const AxisWeights& axis = batch.axes[image.down[image.exact ? 0 : c]];
-      filter<1>(axis, image.middle + c, image.width_px, from, sums + c);
+      filter_planes<1>(rows(image.exact ? 0 : c), image.middle + c, sums + c);
     }
   }
 #pragma unroll

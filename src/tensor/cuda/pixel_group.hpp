@@ -8,11 +8,17 @@
 #include <cstdint>
 #include <tensor/cuda/color_pixel.hpp>
 #include <tensor/cuda/source_rows.hpp>
+#include <tensor/cuda/tuning.hpp>
 
 namespace framewire::tensor::cuda {
 
 /// Pixels of a group. The first is one of the frame's columns that are multiples of it.
 inline constexpr std::int32_t kPixelGroup = 8;
+
+/// A row of pixels in shared memory, one plane a channel.
+struct alignas(16) PixelPlanes {
+  std::uint8_t samples[3][kAcrossPixels];
+};
 
 /// A component's samples at a group's pixels: at[k] holds those of pixel k, and above 16 bits of
 /// k + 4.
@@ -79,52 +85,61 @@ inline __device__ int sample_of(const PixelGroupSamples& samples, int k) {
   return static_cast<int>(k < 4 ? samples.at[k] & 0xFFFF : samples.at[k - 4] >> 16);
 }
 
-/// Three values to three bytes, the first lowest: clamped.
-inline __device__ std::uint32_t pack_clamped(int first, int second, int third) {
+/// Four values to four bytes, the first lowest: clamped.
+inline __device__ std::uint32_t pack_clamped(const int* values) {
 #if defined(__CUDA_ARCH__)
   std::uint32_t high = 0;
   std::uint32_t all = 0;
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(0), "r"(third), "r"(0));
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(second), "r"(first), "r"(high));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
+      : "=r"(high)
+      : "r"(values[3]), "r"(values[2]), "r"(0));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
+      : "=r"(all)
+      : "r"(values[1]), "r"(values[0]), "r"(high));
   return all;
 #else
-  return static_cast<std::uint32_t>(clamp_sample(first)) |
-         static_cast<std::uint32_t>(clamp_sample(second)) << 8 |
-         static_cast<std::uint32_t>(clamp_sample(third)) << 16;
+  std::uint32_t all = 0;
+  for (int i = 0; i < 4; ++i) all |= static_cast<std::uint32_t>(clamp_sample(values[i])) << 8 * i;
+  return all;
 #endif
 }
 
-/// As pack(ycbcr_to_rgb()). Luma is added where the products' fractions end, so that one shift
-/// serves both.
-inline __device__ std::uint32_t packed_rgb(int luma, int blue, int red) {
-  const int lifted = luma << 16 | 1 << 15;
-  const int cb = blue - 128;
-  const int cr = red - 128;
-  return pack_clamped((lifted + cr * 91881) >> 16, (lifted - cb * 22554 - cr * 46802) >> 16,
-                      (lifted + cb * 116130) >> 16);
+/// As ycbcr_to_rgb(), not yet clamped. Luma is added where the products' fractions end, so that one
+/// shift serves both.
+inline __device__ Pixel unclamped_rgb(const Pixel& in) {
+  const int lifted = in.channels[0] << 16 | 1 << 15;
+  const int cb = in.channels[1] - 128;
+  const int cr = in.channels[2] - 128;
+  return {{(lifted + cr * 91881) >> 16, (lifted - cb * 22554 - cr * 46802) >> 16,
+           (lifted + cb * 116130) >> 16, 0}};
 }
 
-/// The pixels of a group, one in a word as pack() does.
+/// The pixels of a group, to three planes.
 /// @tparam kChroma  k2x2, k2x1 or kFull, of the second and the third component
 template <Upsampling kChroma>
 __device__ void make_pixel_group(const ImageDesc& image, TensorColor color, const SourceRows* rows,
-                                 std::int32_t x, uint4* pixels) {
+                                 std::int32_t x, PixelPlanes& planes, std::int32_t at) {
   const auto chroma = [&](int c) {
     if constexpr (kChroma == Upsampling::kFull) return full_pixel_group(rows[c], x);
     return half_pixel_group<kChroma == Upsampling::k2x2>(rows[c], x, image.components[c].width);
   };
   const PixelGroupSamples samples[3] = {full_pixel_group(rows[0], x), chroma(1), chroma(2)};
-  std::uint32_t made[kPixelGroup];
+  int made[3][kPixelGroup];
 #pragma unroll
   for (int k = 0; k < kPixelGroup; ++k) {
     const Pixel in{
         {sample_of(samples[0], k), sample_of(samples[1], k), sample_of(samples[2], k), 0}};
-    made[k] = image.conversion == Conversion::kYcbcrToRgb
-                  ? packed_rgb(in.channels[0], in.channels[1], in.channels[2])
-                  : pack(convert(image.conversion, color, in));
+    const Pixel out = image.conversion == Conversion::kYcbcrToRgb
+                          ? unclamped_rgb(in)
+                          : convert(image.conversion, color, in);
+#pragma unroll
+    for (int c = 0; c < 3; ++c) made[c][k] = out.channels[c];
   }
-  pixels[0] = make_uint4(made[0], made[1], made[2], made[3]);
-  pixels[1] = make_uint4(made[4], made[5], made[6], made[7]);
+#pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    *reinterpret_cast<uint2*>(planes.samples[c] + at) =
+        make_uint2(pack_clamped(made[c]), pack_clamped(made[c] + 4));
+  }
 }
 
 }  // namespace framewire::tensor::cuda

@@ -10,13 +10,15 @@ namespace framewire::tensor::cuda {
 /// Threads of a block of the kernel that filters along rows, and output columns of a block at most.
 inline constexpr int kAcrossThreads = 128;
 /// Rows that such a block filters together, so that it reads each weight once for them.
-inline constexpr int kAcrossRows = 4;
-/// Pixels of a row that such a block has room for: with kAcrossRows rows they take 16 KiB of shared
-/// memory, so that a multiprocessor holds 13 blocks.
+inline constexpr int kAcrossRows = 8;
+/// Pixels of a row that such a block has room for: with kAcrossRows rows they take 24 KiB of shared
+/// memory.
 inline constexpr int kAcrossPixels = 1024;
 /// Source pixels of a row that such a block may need, since whole groups of pixels are made
 /// (pixel_group.hpp). This bounds the kernel's support.
 inline constexpr int kAcrossSpan = kAcrossPixels - 2 * 8;
+/// Source samples that it weighs together lie in one word.
+inline constexpr int kAcrossAlignment = 4;
 /// Pixels of the tensor that a block of the kernel that filters along columns makes, a thread each.
 inline constexpr unsigned kDownColumns = 32;
 inline constexpr unsigned kDownRows = 8;

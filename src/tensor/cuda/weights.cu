@@ -1,6 +1,7 @@
 // Idea: one thread makes the weights of one output sample, in double precision and by the CPU's own
 // code, twice over: for their sum, then for themselves. Every image has a crop of its own, so that
-// weights made on the host would be 20 KB an image to upload.
+// weights made on the host would be 20 KB an image to upload. What is rounded is the sum of a
+// weight and those before it, so that all of them sum to 1, and areas of one colour keep it.
 #include <gpu/launch.hpp>
 #include <tensor/cuda/kernels.hpp>
 #include <tensor/cuda/tuning.hpp>
@@ -15,12 +16,22 @@ __global__ void __launch_bounds__(kWeightThreads) weights_kernel(BatchDesc batch
   const auto j = static_cast<std::int32_t>(blockIdx.y * kWeightThreads + threadIdx.x);
   if (j >= out) return;
   const transform::TapRun run = transform::tap_run(axis.taps.taps, j);
-  axis.first[j] = run.first;
-  axis.count[j] = run.count;
-  float* const column = axis.weights + j;
-  for (std::int32_t k = 0; k < run.count; ++k) column[static_cast<std::int64_t>(k) * out] = 0.f;
+  const std::int32_t ahead = (run.first + axis.lead) & (axis.alignment - 1);
+  const std::int32_t quads = (ahead + run.count + 3) / 4;
+  axis.first[j] = run.first - ahead;
+  axis.count[j] = quads;
+  uint2* const column = axis.quads + j;
+  for (std::int32_t k = 0; k < quads; ++k) column[static_cast<std::int64_t>(k) * out] = {0, 0};
+  double sum = 0.0;
+  int before = 0;
   transform::for_each_crop_tap(axis.taps, run, [&](std::int32_t index, double weight) {
-    column[static_cast<std::int64_t>(index) * out] = static_cast<float>(weight);
+    sum += weight;
+    const auto rounded = static_cast<int>(rint(sum * (1 << kWeightBits)));
+    const std::int32_t at = ahead + index;
+    auto* const quad =
+        reinterpret_cast<std::int16_t*>(column + static_cast<std::int64_t>(at / 4) * out);
+    quad[at % 4] = static_cast<std::int16_t>(rounded - before);
+    before = rounded;
   });
 }
 
