@@ -12,6 +12,13 @@ void ask_for_hardware_queues() {
   (void)asked;
 }
 
+int asked_hardware_queues() noexcept {
+  constexpr int kDriversOwn = 8;
+  const char* const asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const int queues = asked == nullptr ? 0 : std::atoi(asked);
+  return queues > 0 ? queues : kDriversOwn;
+}
+
 Result<std::vector<DeviceFacts>> list_devices() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);

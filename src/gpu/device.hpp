@@ -22,6 +22,10 @@ struct DeviceFacts {
 /// has used a device.
 void ask_for_hardware_queues();
 
+/// Hardware queues a device that CUDA_DEVICE_MAX_CONNECTIONS asks for; the driver's 8 if it does
+/// not. Whether the driver still listened is not known.
+[[nodiscard]] int asked_hardware_queues() noexcept;
+
 /// @return unsupported where there is no device or no driver for it, saying which
 [[nodiscard]] Result<std::vector<DeviceFacts>> list_devices();
 

@@ -34,6 +34,7 @@ constexpr std::array kKeys = {
     TuningKey{"lone_subsequence_bytes", &Tuning::lone_subsequence_bytes, kSubsequence,
               kMaxSubsequenceBytes, kSubsequence},
     TuningKey{"warm_bits", &Tuning::warm_bits, 0, 1 << 20},
+    TuningKey{"medium_warm_bits", &Tuning::medium_warm_bits, 0, 1 << 20},
     TuningKey{"small_warm_bits", &Tuning::small_warm_bits, 0, 1 << 20},
     TuningKey{"tiny_warm_bits", &Tuning::tiny_warm_bits, 0, 1 << 20},
     TuningKey{"lone_warm_bits", &Tuning::lone_warm_bits, 0, 1 << 20},

@@ -34,6 +34,7 @@ struct Tuning {
   std::uint32_t warm_bits = 2048;
   /// Warm-up of medium and small subsequences: threads are to spare, and every round of repair is
   /// waited for.
+  std::uint32_t medium_warm_bits = 3072;
   std::uint32_t small_warm_bits = 3072;
   /// Warm-up where all candidate states are followed.
   std::uint32_t tiny_warm_bits = 1024;

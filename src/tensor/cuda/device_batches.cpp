@@ -208,7 +208,7 @@ class CudaBatches final : public DeviceBatches, public std::enable_shared_from_t
   [[nodiscard]] Result<void> make_lanes(std::size_t groups) {
     const auto busy = static_cast<std::size_t>(
         std::count_if(lanes_.begin(), lanes_.end(), [](const TensorLane& l) { return l.busy(); }));
-    const std::size_t wanted = std::min(busy + groups, cuda::kMaxLanes);
+    const std::size_t wanted = std::min(busy + groups, max_lanes_);
     if (lanes_.size() < wanted) next_lane_ = lanes_.size();  // those before may be at work
     while (lanes_.size() < wanted) {
       auto lane = TensorLane::make(options_, load_);
@@ -266,6 +266,9 @@ class CudaBatches final : public DeviceBatches, public std::enable_shared_from_t
   gpu::Buffer tables_;
   const std::shared_ptr<codec::cuda::EntropyLoad> load_ =
       std::make_shared<codec::cuda::EntropyLoad>();
+  const std::size_t max_lanes_ = gpu::asked_hardware_queues() >= cuda::kManyQueues
+                                     ? cuda::kMaxLanesOfManyQueues
+                                     : cuda::kMaxLanes;
   std::deque<TensorLane> lanes_;           ///< where they are while groups are under way
   std::size_t next_lane_ = 0;              ///< of the next batch's first group
   std::optional<gpu::Stream> stream_;      ///< of images that the host makes

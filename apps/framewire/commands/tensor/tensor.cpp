@@ -10,6 +10,7 @@
 #include <commands/tensor/npy_file.hpp>
 #include <commands/tensor/outputs.hpp>
 #include <commands/tensor/samples.hpp>
+#include <cstdlib>
 #include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
@@ -342,6 +343,8 @@ int run_tensor(const Arguments& arguments) {
   if (!plan) return report_usage("tensor", plan.error());
   const TensorOutputs outputs(*plan);
   if (auto good = outputs.check(*plan); !good) return report_usage("tensor", good.error());
+  // The decoder has more groups of images under way then. No other thread is there yet.
+  if (plan->options.device >= 0) (void)::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "16", 0);
   auto decoder = TensorDecoder::make(plan->options);
   if (!decoder) return refuse_options(decoder.error(), plan->options);
   delete_unfinished_on_signals();

@@ -63,7 +63,7 @@ struct SubsequenceSize {
   } else if (entropy_bytes < tuning.small_batch_bytes) {
     set(tuning.small_subsequence_bytes, tuning.small_warm_bits, 0);
   } else if (entropy_bytes < tuning.medium_batch_bytes) {
-    set(tuning.medium_subsequence_bytes, tuning.small_warm_bits, 0);
+    set(tuning.medium_subsequence_bytes, tuning.medium_warm_bits, 0);
   }
   return layout;
 }
