@@ -1,4 +1,5 @@
 #include <batch/caught.hpp>
+#include <batch/engine_gone.hpp>
 #include <batch/input_error.hpp>
 #include <batch/input_reader.hpp>
 #include <batch/one_input.hpp>
@@ -99,7 +100,10 @@ bool OneInput::done_before(std::uint64_t bytes_out, bool content) {
 }
 
 void OneInput::write_output(const Result<Resized>& resized) {
-  if (!resized) return fail_with(about_file(resized.error(), input_.label));
+  if (!resized) {
+    environment_ = is_engine_gone(resized.error());
+    return fail_with(about_file(resized.error(), input_.label));
+  }
   take_report(resized->report);
   Output output{context_.sink->label(input_.name), input_.name, input_.label, permissions_,
                 context_.done != nullptr && context_.done->made(row_.name)};

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <base/clock.hpp>
 #include <batch/caught.hpp>
+#include <batch/engine_gone.hpp>
 #include <batch/input_error.hpp>
 #include <charconv>
 #include <dataset/budget.hpp>
@@ -307,7 +308,7 @@ batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
   if (row.outcome == batch::Outcome::kSkipped) return {};
   // All that come would fail likewise: the shard in work is left to a batch that resumes, which
   // then makes the very shards that this one would have made.
-  if (row.error && !sample.lost && is_engine_gone(*row.error)) {
+  if (row.error && !sample.lost && batch::is_engine_gone(*row.error)) {
     return tl::unexpected<batch::WriteError>({*row.error, true});
   }
   if (row.error && (sample.lost || is_engine_fault(*row.error))) {

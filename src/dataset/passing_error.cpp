@@ -1,3 +1,4 @@
+#include <batch/engine_gone.hpp>
 #include <dataset/passing_error.hpp>
 #include <store/object_store.hpp>
 
@@ -5,17 +6,7 @@ namespace framewire::dataset {
 
 bool is_engine_fault(const Status& error) noexcept {
   return error.code() == StatusCode::kBusy || error.code() == StatusCode::kDeviceLost ||
-         is_engine_gone(error);
-}
-
-bool is_engine_gone(const Status& error) noexcept {
-  switch (error.code()) {
-    case StatusCode::kCancelled:
-    case StatusCode::kPeerLost:
-      return true;
-    default:
-      return false;
-  }
+         batch::is_engine_gone(error);
 }
 
 bool is_store_fault(const Status& error) noexcept {

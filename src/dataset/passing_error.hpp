@@ -11,10 +11,6 @@ namespace framewire::dataset {
 /// `deadline` is the picture's own: it took longer than --deadline allows.
 [[nodiscard]] bool is_engine_fault(const Status& error) noexcept;
 
-/// Whether nobody is left who would make the next picture: the server is gone, or the batch ends.
-/// Where a device fails, others and the CPU go on.
-[[nodiscard]] bool is_engine_gone(const Status& error) noexcept;
-
 /// Whether a store or a web server did not hand out what the error is about. A web server refuses
 /// single addresses; a store whose keys have expired refuses all.
 [[nodiscard]] bool is_store_fault(const Status& error) noexcept;

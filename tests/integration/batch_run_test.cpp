@@ -134,6 +134,28 @@ TEST_F(BatchRun, FullDiskStopsTheBatchAndIsTheReason) {
   EXPECT_EQ(resumed.ok, 195u);
 }
 
+TEST_F(BatchRun, AServerThatIsLostStopsTheBatchAndTheRestIsLeftForAnother) {
+  make_inputs(200);
+  for (const StatusCode code : {StatusCode::kPeerLost, StatusCode::kCancelled}) {
+    std::atomic<int> calls{0};
+    hooks_.resize = [&](auto jpeg, const ResizeOptions& options) -> Result<Resized> {
+      if (++calls > 3) return fail(code, "the server is gone");
+      return fake_resize(jpeg, options);
+    };
+    rows_.clear();
+    const Summary summary = run(true, fs::exists(manifest()));
+    ASSERT_TRUE(summary.stopped_by);
+    EXPECT_EQ(summary.stopped_by->code(), code);
+    EXPECT_EQ(summary.ok, 3u);
+    EXPECT_EQ(calls, 4);
+  }
+  hooks_.resize = fake_resize;
+  const Summary rest = run(true, true);
+  EXPECT_FALSE(rest.stopped_by);
+  EXPECT_EQ(rest.ok, 194u);
+  EXPECT_EQ(test::read_tree(folder_ / "out").size(), 200u);
+}
+
 TEST_F(BatchRun, AWriteErrorOfOneFileStopsNothing) {
   make_inputs(10);
   test::write_text(folder_ / "out/sub", "a file where a folder should be");
