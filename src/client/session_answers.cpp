@@ -159,14 +159,13 @@ Result<void> Session::take_answer(const ipc::CompletionEntry& entry, Answers& an
   return {};
 }
 
-/// A server that drains has not taken what it answers with `busy`, and one that ends cancels what
-/// it has: the next one is asked.
+/// A server that drains has not taken what it answers with `busy`, and in the end cancels what it
+/// has: the next one is asked. What another server cancels is answered, since no next one may come.
 bool Session::hold_back(std::uint32_t slot, const Status& status) {
   const std::lock_guard lock(mutex_);
-  const bool is_refused = status.code() == StatusCode::kBusy && is_to_hold_back();
-  const bool is_dropped =
-      status.code() == StatusCode::kCancelled && settings_.holds_back && !slots_[slot].cancelled;
-  if (!is_refused && !is_dropped) return false;
+  const bool is_refused = status.code() == StatusCode::kBusy;
+  const bool is_dropped = status.code() == StatusCode::kCancelled && !slots_[slot].cancelled;
+  if (!is_to_hold_back() || (!is_refused && !is_dropped)) return false;
   slots_[slot].stage = Stage::kHeld;
   return true;
 }

@@ -92,6 +92,8 @@ void LocalConnection::drain() noexcept {
 }
 
 void LocalConnection::stop() noexcept {
+  // The client first, as in drain(): what is cancelled now is for the next server.
+  pages_.control().draining.store(1, std::memory_order_relaxed);
   stopping_ = true;
   event_->notify();
 }

@@ -41,10 +41,12 @@ class LocalHostileServerAttack : public testing::Test {
     return client ? Status(StatusCode::kInternal, "was believed") : client.error();
   }
   /// A client that believes us.
-  [[nodiscard]] Client connect() {
+  [[nodiscard]] Client connect(std::uint32_t retries = 0) {
     pages_.emplace(ipc::SharedPages::make(kSizes).value());
     std::thread server([&] { greet(good_word(), std::array{pages_->fd()}); });
-    auto client = Client::connect(folder_.socket(), small_client());
+    ClientOptions options = small_client();
+    options.retries = retries;
+    auto client = Client::connect(folder_.socket(), options);
     server.join();
     return std::move(client.value());
   }
@@ -147,6 +149,18 @@ TEST_F(LocalHostileServerAttack, AServerThatSaysItHasLeftIsBelievedNoMore) {
   EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
   EXPECT_THAT(made.error().message(), HasSubstr("cannot be"));
   EXPECT_TRUE(soon([&] { return client.lost().has_value(); }));
+}
+
+TEST_F(LocalHostileServerAttack, WhatAServerCancelsThatStaysIsAnswered) {
+  Client client = connect(1);
+  auto answer = client.submit(photo(), {});
+  ASSERT_TRUE(soon([&] { return pages_->control().submitted == 1; }));
+  const std::size_t bytes =
+      ipc::write_error({StatusCode::kCancelled, "not this one"}, pages_->report(0));
+  complete({0, static_cast<std::uint32_t>(ipc::AnswerKind::kFailed), 0, 0,
+            static_cast<std::uint32_t>(bytes), 0});
+  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(answer.get().error().code(), StatusCode::kCancelled);
 }
 
 TEST_F(LocalHostileServerAttack, AnIndexThatCannotBeEndsTheConnection) {
