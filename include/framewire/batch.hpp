@@ -102,8 +102,8 @@ struct RunOptions {
                                                 const RunOptions& with = {});
 /// The same through another process' engine. `jobs` are as many as cores unless they are chosen;
 /// inputs are read into the memory that the client shares with its server, while there is room.
-/// Where the server is lost, the batch ends: Summary::stopped_by says why, and what is left has no
-/// row.
+/// Where the server is lost, the batch ends: Summary::stopped_by says why, what had been handed
+/// over fails with it, and what is left has no row.
 [[nodiscard]] FRAMEWIRE_API Result<Summary> run(Source& source, Sink& sink, Client& client,
                                                 const Settings& settings,
                                                 const RunOptions& with = {});

@@ -189,26 +189,27 @@ class FRAMEWIRE_API TensorDecoder {
   /// decode() on the decoder's device, into its memory. When this returns the batch is there, for
   /// every stream and thread. Entropy decoding, upsampling, colours and resizing are the GPU's;
   /// damaged files and those that it does not take (arithmetic coding, CMYK of odd sampling,
-  /// kernels of more than a thousand samples) are made on the host and copied. Samples are
+  /// kernels of more than 256 samples) are made on the host and copied. Samples are
   /// within 3 levels of 255 of the CPU's: the inverse transforms round differently.
   /// @return also invalid_input for a null stream, and for memory that is not the device's;
   ///         device_lost. Then the batch holds anything, and image() knows of no image
   /// @cost device memory that is kept: decoded planes and coefficients of the images under way, up
-  ///       to some 0.5 GB for each of up to 16 threads, or as much as one image needs
+  ///       to some 0.5 GB for each of up to 16 groups, or as much as one image needs; of up to 24
+  ///       where CUDA_DEVICE_MAX_CONNECTIONS is 16 or more
   [[nodiscard]] Result<void> decode_to_device(std::span<const TensorItem> items,
                                               const DeviceTensorView& out);
 
   /// decode_to_device() in two steps: returns when all files have been copied and the device has
   /// all its work, and TensorBatch::wait() when the batch is there. Files of the next batch are
   /// then copied while the device makes this one, so two or three under way keep it at work. Waits
-  /// for the oldest groups where 16 are under way, and so for what their streams held. image()
-  /// knows of none.
+  /// for the oldest groups where as many are under way as may be, and so for what their streams
+  /// held. image() knows of none.
   /// @param items  stay until wait() has returned, with their bytes: those of files that the host
   ///               makes are read once more then
   /// @param out    memory that no other batch under way has; stays, `ok` too, until wait() has
   ///               returned or the batch has ended
   /// @return as decode_to_device(). Then nothing is under way, and the batch holds anything
-  /// @cost as decode_to_device(), for as many groups as are under way, 16 at most
+  /// @cost as decode_to_device(), for as many groups as are under way
   [[nodiscard]] Result<TensorBatch> begin_to_device(std::span<const TensorItem> items,
                                                     const DeviceTensorView& out);
 

@@ -242,6 +242,28 @@ TEST_F(GpuTensor, ShrinksAndEnlargesByMuch) {
   }
 }
 
+// Weights are rounded: where there are many, how they round may meet what the picture repeats.
+TEST_F(GpuTensor, StripesAreTheGreyBetweenThem) {
+  std::vector<JpegBytes> files;
+  for (const int length : {64, 256, 300, 993, 3000}) {
+    for (const bool across : {true, false}) {
+      const sample::Spec spec{across ? length : 8, across ? 8 : length, JCS_GRAYSCALE, 1, 1, 100};
+      files.push_back(sample::make(spec, [across](int, double x, double y) {
+        return static_cast<int>(across ? x : y) % 2 == 0 ? 0.0 : 250.0;
+      }));
+    }
+  }
+  std::vector<TensorItem> items;
+  for (const JpegBytes& file : files) items.push_back({file, {}, false});
+  TensorOptions options = options_of(1, 1);
+  options.color = TensorColor::kGray;
+  options.type = TensorType::kUint8;
+  for (const Kernel kernel : {Kernel::kArea, Kernel::kBilinear, Kernel::kLanczos3}) {
+    options.kernel = kernel;
+    expect_same(items, options, 1.01);
+  }
+}
+
 TEST_F(GpuTensor, ManyImagesInAnyNumberOfBatches) {
   std::vector<JpegBytes> files;
   for (int i = 0; i < 7; ++i) {

@@ -190,6 +190,32 @@ TEST_F(BatchGroups, WhatIsBeingMadeIsFinishedAtAnEarlyEnd) {
   EXPECT_EQ(test::read_tree(folder_ / "out").size(), summary.ok);
 }
 
+TEST_F(BatchGroups, AServerThatIsLostStopsTheBatchOnceWithARowForAllItHad) {
+  make_inputs(100);
+  settings_.group = 4;
+  std::atomic<int> begun{0};
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions& options) {
+    std::vector<Result<Resized>> results;
+    for (const auto jpeg : jpegs) {
+      if (++begun > 10) {
+        results.push_back(fail(StatusCode::kPeerLost, "the server is gone"));
+      } else {
+        results.push_back(fake_resize(jpeg, options));
+      }
+    }
+    return [results] { return results; };
+  };
+  const Summary summary = run(true);
+  ASSERT_TRUE(summary.stopped_by);
+  EXPECT_EQ(summary.stopped_by->code(), StatusCode::kPeerLost);
+  EXPECT_EQ(summary.ok, 10u);
+  EXPECT_EQ(summary.ok + summary.failed, static_cast<std::uint64_t>(begun));
+  EXPECT_LE(begun, 24);
+  EXPECT_EQ(test::read_rows(manifest()).size(), static_cast<std::size_t>(begun));
+  hooks_.begin_all = nullptr;
+  EXPECT_EQ(run(true, true).ok, 90u);
+}
+
 TEST_F(BatchGroups, WhatIsThrownForAGroupIsTheResultOfEachOfItsImages) {
   make_inputs(8);
   settings_.group = 4;

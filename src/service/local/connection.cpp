@@ -73,6 +73,8 @@ Status LocalConnection::run() noexcept {
       return {StatusCode::kInternal, "an exception that nobody expected"};
     }
   }();
+  // Whatever the reason, what is cancelled now is for another connection.
+  pages_.control().draining.store(1, std::memory_order_relaxed);
   cancel_and_wait();
   takes_memory_back_ = may_take_memory_back_ && (why.code() == StatusCode::kPeerLost ||
                                                  why.code() == StatusCode::kInvalidInput);
@@ -92,8 +94,6 @@ void LocalConnection::drain() noexcept {
 }
 
 void LocalConnection::stop() noexcept {
-  // The client first, as in drain(): what is cancelled now is for the next server.
-  pages_.control().draining.store(1, std::memory_order_relaxed);
   stopping_ = true;
   event_->notify();
 }

@@ -29,6 +29,9 @@ std::int32_t columns_of(const transform::CropTaps& taps) {
   return static_cast<std::int32_t>(std::min<double>(fit, kAcrossThreads));
 }
 
+/// Whether weights of an axis are precise enough.
+bool has_few_taps(const transform::CropTaps& taps) { return max_taps(taps) <= kMaxTaps; }
+
 /// The whole crop, of pixels.
 transform::AxisGeometry axis_of(std::int32_t in, std::int32_t out) {
   return {in, out, 0, static_cast<double>(in) / out};
@@ -59,11 +62,17 @@ void TensorBatchPlan::clear() {
 }
 
 bool TensorBatchPlan::takes(const ImageGeometry& geometry, const TensorOptions& options) {
+  const auto takes_axes = [&options](const transform::AxisGeometry& x,
+                                     const transform::AxisGeometry& y) {
+    const transform::CropTaps across = taps_of(x, options);
+    return has_few_taps(across) && has_few_taps(taps_of(y, options)) && columns_of(across) > 0;
+  };
   if (geometry.exact) {
-    return columns_of(taps_of(axis_of(geometry.stored.width_px, geometry.width_px), options)) > 0;
+    return takes_axes(axis_of(geometry.stored.width_px, geometry.width_px),
+                      axis_of(geometry.stored.height_px, geometry.height_px));
   }
   for (std::size_t c = 0; c < static_cast<std::size_t>(geometry.channels); ++c) {
-    if (columns_of(taps_of(geometry.components[c].x, options)) == 0) return false;
+    if (!takes_axes(geometry.components[c].x, geometry.components[c].y)) return false;
   }
   return true;
 }

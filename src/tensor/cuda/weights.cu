@@ -21,18 +21,26 @@ __global__ void __launch_bounds__(kWeightThreads) weights_kernel(BatchDesc batch
   axis.first[j] = run.first - ahead;
   axis.count[j] = quads;
   uint2* const column = axis.quads + j;
-  for (std::int32_t k = 0; k < quads; ++k) column[static_cast<std::int64_t>(k) * out] = {0, 0};
+  uint2 quad{0, 0};
+  std::int32_t index_of_quad = 0;
+  const auto store_until = [&](std::int32_t next) {
+    for (; index_of_quad < next; ++index_of_quad, quad = {0, 0}) {
+      column[static_cast<std::int64_t>(index_of_quad) * out] = quad;
+    }
+  };
   double sum = 0.0;
   int before = 0;
   transform::for_each_crop_tap(axis.taps, run, [&](std::int32_t index, double weight) {
     sum += weight;
     const auto rounded = static_cast<int>(rint(sum * (1 << kWeightBits)));
     const std::int32_t at = ahead + index;
-    auto* const quad =
-        reinterpret_cast<std::int16_t*>(column + static_cast<std::int64_t>(at / 4) * out);
-    quad[at % 4] = static_cast<std::int16_t>(rounded - before);
+    store_until(at / 4);
+    const std::uint32_t bits = (static_cast<std::uint32_t>(rounded - before) & 0xFFFF)
+                               << 16 * (at % 2);
+    (at % 4 < 2 ? quad.x : quad.y) |= bits;
     before = rounded;
   });
+  store_until(quads);
 }
 
 }  // namespace
