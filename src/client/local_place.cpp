@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <algorithm>
 #include <base/file_descriptor.hpp>
 #include <base/passed_files.hpp>
 #include <base/unix_address.hpp>
 #include <cerrno>
+#include <client/lied.hpp>
 #include <client/local_place.hpp>
 #include <ipc/greeting.hpp>
 #include <system_error>
@@ -62,11 +64,23 @@ Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& optio
         StatusCode::kUnsupported,
         fmt::format("the server speaks version {}, this client {}", word.version, ipc::kVersion));
   }
-  if (!message->files[0].valid()) {
-    return fail(StatusCode::kInvalidInput, "the server has handed over no memory");
+  if (!message->files[0].valid()) return lied("no memory came along");
+  // All of it will be in use: a server that gives more than was asked for would fill this machine.
+  const auto most = [](std::uint64_t asked) {
+    return std::max(asked, ipc::kMinAreaBytes) + ipc::kPageBytes - 1;
+  };
+  if (word.slots > hello.slots || word.input_bytes > most(hello.input_bytes) ||
+      word.output_bytes > most(hello.output_bytes)) {
+    return lied(fmt::format("{} slots and {} + {} bytes, of {} slots and {} + {} bytes asked for",
+                            word.slots, word.input_bytes, word.output_bytes, hello.slots,
+                            hello.input_bytes, hello.output_bytes));
   }
-  return ipc::SharedPages::open(message->files[0],
-                                {word.slots, word.input_bytes, word.output_bytes});
+  auto pages =
+      ipc::SharedPages::open(message->files[0], {word.slots, word.input_bytes, word.output_bytes});
+  if (!pages && pages.error().code() == StatusCode::kInvalidInput) {
+    return lied(pages.error().message());
+  }
+  return pages;
 }
 
 }  // namespace

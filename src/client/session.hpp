@@ -37,7 +37,8 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
     bool lends = true;
     /// Whether what a draining server has not taken is kept for leave_behind(), not answered.
     bool holds_back = false;
-    /// After so long without a sign of life a server counts as gone; 0: never.
+    /// After so long without a sign of life, or kPatiencesForAnswer times as long without an
+    /// answer, a server counts as gone; 0: never.
     std::chrono::milliseconds patience{0};
   };
 
@@ -139,6 +140,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   [[nodiscard]] bool hold_back(std::uint32_t slot, const Status& status);
   [[nodiscard]] Result<void> sleep();
   [[nodiscard]] Result<void> look_for_life();
+  [[nodiscard]] Result<void> look_for_answers();
   void drop_cancelled() noexcept;
   void fail_slots(const std::vector<std::uint32_t>& slots, const Status& why) noexcept;
   void fail_slot(std::uint32_t slot, const Status& why) noexcept;
@@ -163,13 +165,16 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   std::uint64_t next_number_ = 0;
   std::size_t unanswered_ = 0;
   std::size_t reserved_ = 0;
+  std::atomic<std::size_t> kept_views_{0};
   bool has_left_ = false;
   std::vector<std::function<void()>> on_room_;
   std::optional<Status> lost_;
 
   // Members that receive() alone uses.
   Silence silence_;
-  bool is_alive_ = false;          ///< the server has been heard since the last look
+  Silence without_answer_;
+  bool is_alive_ = false;          ///< the server has answered since the last look for life
+  bool has_answered_ = false;      ///< likewise, since the last look for answers
   std::uint64_t last_reader_ = 0;  ///< of the ring of requests, at the last look
   ipc::RingReader<ipc::CompletionEntry> completions_;
   std::array<std::byte, ipc::kReportBytes> report_;

@@ -13,8 +13,13 @@
 
 namespace framewire::client {
 struct Session::KeptView {
-  KeptView(std::shared_ptr<Session> of, std::uint64_t at) : session(std::move(of)), offset(at) {}
-  ~KeptView() { session->release_output(offset); }
+  KeptView(std::shared_ptr<Session> of, std::uint64_t at) : session(std::move(of)), offset(at) {
+    ++session->kept_views_;
+  }
+  ~KeptView() {
+    --session->kept_views_;
+    session->release_output(offset);
+  }
   KeptView(const KeptView&) = delete;
   KeptView& operator=(const KeptView&) = delete;
   std::shared_ptr<Session> session;
@@ -87,7 +92,7 @@ Status Session::serve() noexcept {
         server_lied_ = true;
         going = fail(taken.error());
       } else if (*taken) {
-        is_alive_ = true;
+        is_alive_ = has_answered_ = true;
       } else {
         answers.flush();
         going = sleep();
@@ -217,8 +222,8 @@ Result<void> Session::sleep() {
   const bool slept = available && *available == 0;
   if (slept) (void)::poll(&file, 1, time_ms);
   sleeps.store(ipc::kAwake, std::memory_order_relaxed);
+  if (auto good = look_for_answers(); !good) return good;
   if (file.revents == 0) return slept ? look_for_life() : Result<void>();
-  is_alive_ = true;
   const ipc::News news = ipc::read_news(peer_.fd());
   if (news.has_word) {
     if (auto said = ipc::read_word(news.word); !said) {
@@ -251,6 +256,25 @@ Result<void> Session::look_for_life() {
   return fail(StatusCode::kPeerLost,
               fmt::format("the server has shown no sign of life for {} s",
                           std::chrono::round<std::chrono::seconds>(silent).count()));
+}
+
+/// Signs of life can be made by who does nothing. Where this client keeps outputs, or there is
+/// nothing to answer, the server may wait for it.
+Result<void> Session::look_for_answers() {
+  if (settings_.patience.count() == 0) return {};
+  const bool awaits = [this] {
+    const std::lock_guard lock(mutex_);
+    return unanswered_ != 0;
+  }();
+  if (std::exchange(has_answered_, false) || !awaits || kept_views_ != 0) {
+    without_answer_.end();
+    return {};
+  }
+  const auto waited = without_answer_.look();
+  if (waited < kPatiencesForAnswer * settings_.patience) return {};
+  return fail(StatusCode::kPeerLost,
+              fmt::format("the server has answered nothing for {} s",
+                          std::chrono::round<std::chrono::seconds>(waited).count()));
 }
 
 /// Answers what was cancelled among the requests that are held back.

@@ -9,6 +9,8 @@ namespace framewire::client {
 
 /// After so long without a sign of life, while requests are under way, a server counts as gone.
 inline constexpr std::chrono::milliseconds kServerPatience{30'000};
+/// After so many times as long without an answer it counts as gone whatever signs it shows.
+inline constexpr int kPatiencesForAnswer = 20;
 /// How often a client that waits looks for one.
 inline constexpr std::chrono::milliseconds kLookInterval{1'000};
 

@@ -1,7 +1,10 @@
 // Servers that lie to a client.
 #include <gmock/gmock.h>
 #include <sys/mman.h>
+#include <client/local_session.hpp>
+#include <future>
 #include <tests/service/local/raw_client.hpp>
+#include <thread>
 
 namespace framewire::service::local::test {
 namespace {
@@ -80,22 +83,72 @@ class LocalHostileServerAttack : public testing::Test {
 };
 
 TEST_F(LocalHostileServerAttack, MemoryThatCouldFailUsIsRefused) {
-  EXPECT_EQ(refusal(good_word(), {}).code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(refusal(good_word(), {}).code(), StatusCode::kPeerLost);
   const auto pages = ipc::SharedPages::make(kSizes).value();
   auto word = good_word();
   word.input_bytes += ipc::kPageBytes;  // more than there is
-  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kPeerLost);
   word.input_bytes = UINT64_MAX;
-  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kPeerLost);
   word = good_word();
   word.slots = UINT32_MAX;
-  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kPeerLost);
   const base::FileDescriptor unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(unsealed.get(), static_cast<off_t>(pages.layout().total)), 0);
-  EXPECT_EQ(refusal(good_word(), std::array{unsealed.get()}).code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(refusal(good_word(), std::array{unsealed.get()}).code(), StatusCode::kPeerLost);
   word = good_word();
   word.version = 9;
   EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kUnsupported);
+}
+
+TEST_F(LocalHostileServerAttack, MoreMemoryThanWasAskedForIsRefused) {
+  const ClientOptions asked = small_client();
+  for (const int which : {0, 1, 2}) {
+    ipc::AreaSizes sizes{asked.slots, asked.input_bytes, asked.output_bytes};
+    if (which == 0) sizes.slots += 1;
+    if (which == 1) sizes.input_bytes += 2 * ipc::kPageBytes;
+    if (which == 2) sizes.output_bytes += std::uint64_t{1} << 30;
+    const auto pages = ipc::SharedPages::make(sizes).value();
+    ipc::Word word;
+    word.slots = sizes.slots;
+    word.input_bytes = sizes.input_bytes;
+    word.output_bytes = sizes.output_bytes;
+    const Status said = refusal(word, std::array{pages.fd()});
+    EXPECT_EQ(said.code(), StatusCode::kPeerLost) << which;
+    EXPECT_THAT(said.message(), HasSubstr("asked for"));
+  }
+}
+
+TEST_F(LocalHostileServerAttack, SignsOfLifeWithoutAnAnswerHoldNobodyForEver) {
+  pages_.emplace(ipc::SharedPages::make(kSizes).value());
+  std::thread server([&] { greet(good_word(), std::array{pages_->fd()}); });
+  constexpr std::chrono::milliseconds kImpatient{100};
+  const auto session =
+      client::LocalSession::connect({folder_.socket(), small_client(), kImpatient}).value();
+  server.join();
+  std::thread receiving([&] { session->receive(); });
+  std::jthread pretending([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      pages_->control().server_sleeps = ipc::kForNews;
+      (void)::send(peer_->fd(), "w", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  });
+  std::promise<Result<Resized>> answer;
+  client::Order order;
+  const Bytes file = photo();
+  order.jpeg = file;
+  order.options = session->options().find({});
+  order.done = [&](Result<Resized> made) { answer.set_value(std::move(made)); };
+  session->submit({&order, 1}, true, {});
+  auto made = answer.get_future();
+  ASSERT_EQ(made.wait_for(kPatience), std::future_status::ready);
+  const auto result = made.get();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), StatusCode::kPeerLost);
+  EXPECT_THAT(result.error().message(), HasSubstr("answered nothing"));
+  session->close();
+  receiving.join();
 }
 
 TEST_F(LocalHostileServerAttack, SilenceEndsWithTheTimeout) {
