@@ -198,9 +198,15 @@ TEST_F(PackRun, WhereNobodyMakesPicturesAnyMoreItEndsAndResumes) {
   for (const StatusCode code : {StatusCode::kPeerLost, StatusCode::kCancelled}) {
     fs::remove_all(folder_ / "out");
     options_.resume = false;
+    std::atomic<int> made{0};
     hooks_.resize = [&](std::span<const std::uint8_t> jpeg,
                         const ResizeOptions& options) -> Result<Resized> {
-      if (number_of(jpeg) >= 100) return fail(code, "the server is gone");
+      if (number_of(jpeg) >= 100) {
+        // The first failure ends the batch, whatever another thread has not begun.
+        while (made < 100) std::this_thread::yield();
+        return fail(code, "the server is gone");
+      }
+      ++made;
       return the_same(jpeg, options);
     };
     const batch::Summary summary = run();
