@@ -10,6 +10,8 @@ namespace framewire::client {
 namespace {
 
 constexpr std::chrono::milliseconds kConnectPause{50};
+/// For one try to connect again: who listens and never greets may not be who will be there next.
+constexpr std::chrono::milliseconds kConnectTry{4000};
 
 void tell_of_room(const std::vector<std::function<void()>>& waiting) noexcept {
   for (const auto& on_room : waiting) {
@@ -135,7 +137,8 @@ void LocalSession::take_what_is_left(Session& lost) {
 std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& why) const {
   const auto deadline = base::moment_after(place_.options.timeout);
   while (!closing_) {
-    auto made = open_session(place_, deadline, retries_left_ != 0);
+    const auto end_of_try = std::min(deadline, base::moment_after(kConnectTry));
+    auto made = open_session(place_, end_of_try, retries_left_ != 0);
     if (made) {
       if ((*made)->slots() >= lost.slots() && (*made)->input_bytes() >= lost.input_bytes() &&
           (*made)->output_bytes() >= lost.output_bytes()) {
@@ -147,6 +150,8 @@ std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& w
     const StatusCode code = made.error().code();
     if (code == StatusCode::kDenied || code == StatusCode::kUnsupported ||
         code == StatusCode::kInvalidInput || base::Clock::now() >= deadline) {
+      why =
+          Status(why.code(), why.message() + "; cannot connect again: " + made.error().to_string());
       return nullptr;
     }
     std::this_thread::sleep_for(kConnectPause);

@@ -37,13 +37,6 @@ std::string default_of(Text name) {
   return {};
 }
 
-bool is_secret(Text name) {
-  const auto rows = setting_rows();
-  return std::any_of(rows.begin(), rows.end(), [&](const SettingRow& row) {
-    return row.option.name == name && row.is_secret;
-  });
-}
-
 // Whether an error about `subject` is about the file at `path`, or a line of it: "presets.txt:7",
 // "origin-ca: ca.pem".
 bool names_file(Text subject, Text path) {
@@ -67,6 +60,13 @@ bool has_word(Text message, Text name) {
 }
 
 }  // namespace
+
+bool is_secret(Text name) {
+  const auto rows = setting_rows();
+  return std::any_of(rows.begin(), rows.end(), [&](const SettingRow& row) {
+    return row.option.name == name && row.is_secret;
+  });
+}
 
 bool is_setting(Text name) {
   const auto all = names();

@@ -50,5 +50,7 @@ struct Configuration {
 
 /// Whether a setting has that name.
 [[nodiscard]] bool is_setting(std::string_view name);
+/// Whether its value is never shown.
+[[nodiscard]] bool is_secret(std::string_view name);
 
 }  // namespace framewire::service::http

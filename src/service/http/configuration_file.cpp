@@ -32,6 +32,7 @@ std::string integer_text(std::string_view key, const toml::value<std::int64_t>& 
 
 std::optional<std::string> scalar_text(std::string_view key, const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
+  if (is_secret(key)) return std::nullopt;  // what looks like a number would be another text
   if (const auto* number = node.as_integer()) return integer_text(key, *number);
   if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
@@ -43,10 +44,10 @@ std::optional<std::string> value_text(std::string_view key, const toml::node& no
   const auto* array = node.as_array();
   if (array == nullptr) return scalar_text(key, node);
   std::string joined;
-  for (const toml::node& element : *array) {
-    const auto* text = element.as_string();
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    const auto* text = (*array)[i].as_string();
     if (text == nullptr || text->get().find(',') != std::string::npos) return std::nullopt;
-    if (!joined.empty()) joined += ',';
+    if (i != 0) joined += ',';
     joined += text->get();
   }
   return joined;
@@ -72,9 +73,11 @@ Result<GivenSettings> read_toml(std::string_view text, std::string_view name) {
     auto value = value_text(key.str(), node);
     if (!value) {
       return refuse(name, line,
-                    fmt::format("{}: accepted: a number, a text, true or false, or an "
-                                "array of texts without commas",
-                                key.str()));
+                    fmt::format("{}: accepted: {}", key.str(),
+                                is_secret(key.str())
+                                    ? "a text in quotes, or an array of them without commas"
+                                    : "a number, a text, true or false, or an array of texts "
+                                      "without commas"));
     }
     given[std::string(key.str())] = {std::move(*value), fmt::format("file, {}:{}", name, line)};
   }

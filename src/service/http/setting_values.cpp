@@ -40,6 +40,8 @@ std::string print_list(const std::vector<std::string>& list) {
   return fmt::format("{}", fmt::join(list, ","));
 }
 
+bool lists_nothing(Text text) { return url::split_list(text, ",").empty(); }
+
 bool has_empty_secret(Text text, bool is_list) {
   if (!is_list) return trim(text).empty();
   const auto entries = static_cast<std::size_t>(std::count(text.begin(), text.end(), ',')) + 1;

@@ -16,6 +16,8 @@ namespace framewire::service::http {
 [[nodiscard]] bool parse_list(std::string_view text, std::vector<std::string>& out);
 [[nodiscard]] std::string print_list(const std::vector<std::string>& list);
 
+/// Whether a list has no entry.
+[[nodiscard]] bool lists_nothing(std::string_view text);
 /// Whether a secret, or one of several joined by commas, is empty or of blanks alone: most often a
 /// variable that was not set where it was put together.
 [[nodiscard]] bool has_empty_secret(std::string_view text, bool is_list);

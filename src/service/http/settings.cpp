@@ -119,6 +119,11 @@ bool parse_milliseconds(Text text, std::chrono::milliseconds& out) {
    [](S& s, Text t) { return parse_list(t, s.MEMBER); },                 \
    [](const S& s) { return print_list(s.MEMBER); }}
 
+#define ALLOWED_ROW(NAME, MEMBER, GROUP, HELP)                           \
+  {{NAME, "LIST", "", "", HELP, GROUP}, kListAccepted,                   \
+   [](S& s, Text t) { return parse_list(t, s.MEMBER); },                 \
+   [](const S& s) { return print_list(s.MEMBER); }, false, false, true}
+
 constexpr SettingRow kSettingRows[] = {
     {{"listen", "LIST", "", "", "where to wait for requests: ADDRESS:PORT, :PORT for this machine "
       "alone, or unix:PATH, each with tls: in front where TLS is spoken; several joined by commas",
@@ -247,13 +252,13 @@ constexpr SettingRow kSettingRows[] = {
     {{"local-uids", "LIST", "", "", "numbers of the users that are served there; all, if not given",
       "Local clients"}, "numbers of users, joined by commas",
      [](S& s, Text t) { return parse_uids(t, s.local.uids); },
-     [](const S& s) { return fmt::format("{}", fmt::join(s.local.uids, ",")); }},
+     [](const S& s) { return fmt::format("{}", fmt::join(s.local.uids, ",")); }, false, false, true},
     TEXT_ROW("remote-clients", "ADDRESS", remote_clients.address, "Remote clients",
              "also serve clients on other hosts, at this address, HOST:PORT: framewire batch "
              "--server; :PORT is this machine alone"),
     TEXT_ROW("remote-psk", "FILE", remote_clients.psk_file, "Remote clients",
              "their pre-shared keys, lines NAME HEX, readable by their owner only"),
-    LIST_ROW("remote-allow", remote_clients.allowed, "Remote clients",
+    ALLOWED_ROW("remote-allow", remote_clients.allowed, "Remote clients",
              "names of the keys that are served; all, if not given"),
     {{"remote-link", "NAME", "stream|ucx-rdma", "", "what carries their data: TLS, or RDMA in clear, "
       "where they name it, too", "Remote clients"}, "stream or ucx-rdma",
@@ -272,10 +277,10 @@ constexpr SettingRow kSettingRows[] = {
     TEXT_ROW("folder", "DIR", source.root, "Originals",
              "serve originals below this folder; the command's argument says the same"),
     FLAG_ROW("remote", source.remote, "Originals", "fetch originals of http and https URLs"),
-    LIST_ROW("allowed-sources", source.allowed_sources, "Originals",
+    ALLOWED_ROW("allowed-sources", source.allowed_sources, "Originals",
              "URLs of originals that may be fetched, by host and path; any, if not given"),
     FLAG_ROW("s3", source.objects.on, "Originals", "fetch originals of s3://BUCKET/KEY"),
-    LIST_ROW("s3-allowed-buckets", source.objects.allowed_buckets, "Originals",
+    ALLOWED_ROW("s3-allowed-buckets", source.objects.allowed_buckets, "Originals",
              "buckets whose objects may be fetched; all that the credentials open, if not given"),
     LIST_ROW("s3-denied-buckets", source.objects.denied_buckets, "Originals",
              "buckets whose objects may not be fetched"),
@@ -326,7 +331,7 @@ constexpr SettingRow kSettingRows[] = {
     TEXT_ROW("presets-file", "FILE", presets_file, "URLs",
              "further presets, one a line; # begins a line of comment"),
     FLAG_ROW("only-presets", url.only_presets, "URLs", "URLs name presets, and nothing else"),
-    LIST_ROW("allowed-options", url.allowed_processing_options, "URLs",
+    ALLOWED_ROW("allowed-options", url.allowed_processing_options, "URLs",
              "options that URLs may use; all, if not given"),
     FLAG_ROW("allow-security-options", url.allow_security_options, "URLs",
              "URLs may change limits of originals"),
@@ -416,6 +421,7 @@ constexpr SettingRow kSettingRows[] = {
 #undef FLAG_ROW
 #undef TEXT_ROW
 #undef LIST_ROW
+#undef ALLOWED_ROW
 // clang-format on
 
 }  // namespace
@@ -445,7 +451,8 @@ Result<void> set_setting(ServiceSettings& settings, Text name, Text value) {
     if (row.option.name != name) continue;
     const bool lacks_secret =
         row.is_secret && has_empty_secret(value, row.option.metavar == "LIST");
-    if (!lacks_secret && row.parse(settings, value)) return {};
+    const bool allows_none = row.allows_some && lists_nothing(value);
+    if (!lacks_secret && !allows_none && row.parse(settings, value)) return {};
     const std::string found = lacks_secret    ? "an empty text, which would ask for nothing"
                               : row.is_secret ? "something else"
                                               : fmt::format("'{}'", value.substr(0, 100));

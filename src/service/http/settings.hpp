@@ -156,6 +156,8 @@ struct SettingRow {
   std::string (*print)(const ServiceSettings&);
   bool is_secret = false;  ///< the value is never shown
   bool is_octal = false;   ///< its digits are octal
+  /// Lists what is allowed of all; without it all is, so that nobody may give an empty list.
+  bool allows_some = false;
 
   [[nodiscard]] std::string default_text() const { return print(ServiceSettings{}); }
 };

@@ -108,7 +108,8 @@ TEST(HttpConfiguration, EmptySecretsAreRefusedWhereverTheyStand) {
   };
   for (const char* line :
        {"secret = \"\"", "secret = \"  \"", "keys = [\"\"]", "keys = [\"aa\", \"\"]",
-        "salts = [\"\"]", "salts = \"aa,,bb\"", "trusted-signatures = [\"\"]"}) {
+        "salts = [\"\"]", "salts = \"aa,,bb\"", "trusted-signatures = [\"\"]",
+        "keys = [\"\", \"aa\"]", "trusted-signatures = [\"\", \"\", \"x\"]"}) {
     const auto file = read_toml(line, "a.toml");
     ASSERT_TRUE(file) << line;
     const std::string told = message(configure(*file, {}, {}));
@@ -124,6 +125,31 @@ TEST(HttpConfiguration, EmptySecretsAreRefusedWhereverTheyStand) {
   EXPECT_NE(message(configure({}, read_environment(environment), {})).find("FRAMEWIRE_SECRET"),
             std::string::npos);
   EXPECT_TRUE(configure({}, {}, {{"secret", {"a,,b", "flag"}}})) << "commas are its own";
+}
+
+TEST(HttpConfiguration, SecretsInFilesAreTextsInQuotes) {
+  for (const char* line : {"secret = 1_000", "secret = 0x10", "secret = 1e3", "secret = 1.50",
+                           "secret = true", "keys = 11", "salts = [22]"}) {
+    const auto file = read_toml(line, "a.toml");
+    ASSERT_FALSE(file) << line;
+    EXPECT_NE(file.error().to_string().find("in quotes"), std::string::npos) << line;
+  }
+  EXPECT_TRUE(read_toml("quality = 80\nsecret = \"1_000\"", "a.toml"));
+}
+
+TEST(HttpConfiguration, AListThatNamesNothingAllowsNotAll) {
+  for (const char* line :
+       {"allowed-sources = []", "allowed-sources = \"\"", "allowed-sources = [\"\", \"\"]",
+        "allowed-options = []", "s3-allowed-buckets = [\" \"]", "local-uids = []"}) {
+    const auto file = read_toml(line, "a.toml");
+    ASSERT_TRUE(file) << line;
+    const auto made = configure(*file, {}, {});
+    ASSERT_FALSE(made) << line;
+    EXPECT_NE(made.error().to_string().find("found"), std::string::npos) << line;
+  }
+  EXPECT_FALSE(configure({}, {}, {{"allowed-sources", {"", "flag"}}}));
+  const char* environment[] = {"FRAMEWIRE_ALLOWED_SOURCES=", nullptr};
+  EXPECT_TRUE(configure({}, read_environment(environment), {})) << "as unset";
 }
 
 TEST(HttpConfiguration, EverySettingReadsBackWhatItPrints) {

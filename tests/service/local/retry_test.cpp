@@ -1,6 +1,13 @@
 // Servers that end and come again, and what becomes of the requests that they had.
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <atomic>
+#include <base/file_descriptor.hpp>
+#include <base/unix_address.hpp>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <stop_token>
@@ -119,6 +126,42 @@ TEST_F(LocalRetry, WhatADrainingServerDoesNotTakeGoesToTheNext) {
   EXPECT_EQ(answers_, 26);
   EXPECT_EQ(right_, 26);
   EXPECT_FALSE(client.lost());
+}
+
+TEST_F(LocalRetry, WhoListensAndNeverGreetsHoldsUpNobodyWhoComesNext) {
+  start();
+  expect_pictures_as(*engine_);
+  ClientOptions options = retrying();
+  options.timeout = kPatience;
+  Client client = connect(options);
+  server_.reset();
+  const auto address = base::unix_address(folder_.socket()).value();
+  const base::FileDescriptor silent(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(silent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(silent.get(), 8), 0);
+  auto submitting = std::async(std::launch::async, [&] { submit_copies(client, 5); });
+  pollfd visitor{silent.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&visitor, 1, static_cast<int>(kPatience.count())), 1);
+  std::filesystem::remove(folder_.socket());
+  start();
+  submitting.get();
+  client.drain();
+  EXPECT_EQ(right_, 5);
+  EXPECT_FALSE(client.lost());
+}
+
+TEST_F(LocalRetry, AServerThatRefusesIsTheReason) {
+  start();
+  Client client = connect(retrying());
+  server_.reset();
+  LocalServerOptions others_only;
+  others_only.uids = {::geteuid() + 1};
+  start(others_only);
+  EXPECT_TRUE(soon([&] { return client.lost().has_value(); }));
+  const auto made = client.resize(photo(), width(20));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
+  EXPECT_THAT(made.error().message(), testing::HasSubstr("denied"));
 }
 
 TEST_F(LocalRetry, AKilledServerCostsNothingWhereAnotherFollows) {
