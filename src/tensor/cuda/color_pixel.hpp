@@ -76,11 +76,4 @@ FW_HD inline Pixel convert(Conversion conversion, TensorColor color, const Pixel
   return color == TensorColor::kYcbcr ? rgb_to_ycbcr(rgb) : rgb;
 }
 
-/// The first three channels as the lowest bytes of a word.
-FW_HD inline std::uint32_t pack(const Pixel& pixel) {
-  return static_cast<std::uint32_t>(pixel.channels[0]) |
-         static_cast<std::uint32_t>(pixel.channels[1]) << 8 |
-         static_cast<std::uint32_t>(pixel.channels[2]) << 16;
-}
-
 }  // namespace framewire::tensor::cuda

@@ -17,7 +17,7 @@ inline constexpr int kMiddleBits = 6;
 
 /// Three channels of a pixel between the passes: the first, lifted by kLifted so that it is not
 /// negative, and above 16 bits the second; the third. A product with the first word is one of both.
-struct MiddlePixel {
+struct alignas(8) MiddlePixel {  // one load
   std::uint32_t first_two;
   std::int32_t third;
 };
