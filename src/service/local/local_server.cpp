@@ -129,6 +129,7 @@ class LocalServer::Impl {
 
   void stop_clients() {
     const std::lock_guard lock(mutex_);
+    shows_out_ = true;
     for (const auto& client : clients_) {
       if (client->connection) client->connection->stop();
     }
@@ -292,7 +293,7 @@ class LocalServer::Impl {
                                                         std::move(*registered), std::move(peer));
     const std::lock_guard lock(mutex_);
     client.connection = std::move(connection);
-    if (stopping_) client.connection->stop();
+    if (shows_out_) client.connection->stop();
     if (draining_) client.connection->drain();
     return {};
   }
@@ -338,6 +339,7 @@ class LocalServer::Impl {
   Visitors visitors_;
   base::WakeEvent event_;
   std::atomic<bool> stopping_{false};
+  bool shows_out_ = false;  ///< with the lock: the socket is closed, and clients are shown out
   std::atomic<bool> draining_{false};
   std::mutex telling_;
   mutable std::mutex mutex_;
