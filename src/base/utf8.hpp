@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace framewire::base {
@@ -44,6 +45,32 @@ struct Utf8Character {
 /// Whether a terminal acts on the character instead of showing it: C0, DEL, C1.
 [[nodiscard]] constexpr bool is_control(std::uint32_t code) noexcept {
   return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+/// Whether a terminal or an editor acts on the character instead of showing it: controls, line
+/// separators, and what turns the direction of the text behind it.
+[[nodiscard]] constexpr bool is_unprintable(std::uint32_t code) noexcept {
+  return is_control(code) || code == 0x2028 || code == 0x2029 ||
+         (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+/// Somebody else's text, to be shown: with a `?` for each unprintable character and for each byte
+/// that is no UTF-8.
+[[nodiscard]] inline std::string shown_safely(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    const bool is_shown = character.bytes != 0 && !is_unprintable(character.code);
+    const std::string_view taken = text.substr(0, character.bytes == 0 ? 1 : character.bytes);
+    if (is_shown) {
+      shown += taken;
+    } else {
+      shown += '?';
+    }
+    text.remove_prefix(taken.size());
+  }
+  return shown;
 }
 
 }  // namespace framewire::base

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/utf8.hpp>
 #include <ipc/greeting.hpp>
 
 namespace framewire::ipc {
@@ -30,10 +31,9 @@ Word make_word(const Status& status) {
 
 Result<void> read_word(const Word& word) {
   if (word.code == 0) return {};
-  std::string text(word.text.data(), std::min<std::size_t>(word.text_bytes, word.text.size()));
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return fail(code_of(word.code), std::move(text));
+  const std::string_view text(word.text.data(),
+                              std::min<std::size_t>(word.text_bytes, word.text.size()));
+  return fail(code_of(word.code), base::shown_safely(text));
 }
 
 std::uint32_t number_of(StatusCode code) { return static_cast<std::uint32_t>(code) + 1; }

@@ -126,7 +126,7 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
       made += '?';
     } else if (character.code == '\n' || character.code == '\t') {
       made += ' ';
-    } else if (!base::is_control(character.code)) {
+    } else if (!base::is_unprintable(character.code)) {
       made += text.substr(0, step);
     }
     text.remove_prefix(step);

@@ -35,8 +35,8 @@ using TextPairs = std::vector<std::pair<std::string, std::string>>;
 
 [[nodiscard]] std::string to_hex(std::span<const std::uint8_t> bytes);
 
-/// What of a stranger's text may stand in a message: one line, without control characters, of valid
-/// UTF-8, cut to `max_bytes`.
+/// What of a stranger's text may stand in a message: one line, without control characters and what
+/// turns the direction of text, of valid UTF-8, cut to `max_bytes`.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_bytes = 300);
 
 using SystemTime = std::chrono::sys_seconds;

@@ -26,6 +26,7 @@ TEST(AttackTerminal, NothingThatATerminalActsOnGetsThrough) {
             "\\xc2\\x9b2J \\xc2\\x85");                                         // the same in UTF-8
   EXPECT_EQ(printable("\xc0\x9b \xe0\x80\x9b"), "\\xc0\\x9b \\xe0\\x80\\x9b");  // overlong
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(printable("gpj.\xe2\x80\xae"), "gpj.\\xe2\\x80\\xae");  // from right to left
   EXPECT_EQ(printable("J\xf6rg \xe2\x82"), "J\\xf6rg \\xe2\\x82");
 }
 

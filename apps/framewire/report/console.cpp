@@ -83,7 +83,7 @@ std::string printable(std::string_view text) {
     const auto character = base::first_character(text);
     const auto taken = text.substr(0, std::max<std::size_t>(character.bytes, 1));
     text.remove_prefix(taken.size());
-    if (character.bytes > 0 && !base::is_control(character.code)) {
+    if (character.bytes > 0 && !base::is_unprintable(character.code)) {
       safe += taken;
       continue;
     }

@@ -11,8 +11,8 @@
 
 namespace framewire::app {
 
-/// The text with control characters, and bytes that are not UTF-8, as \xNN: names of files and of
-/// peers may hold what moves cursors. Harmless text stays as it is.
+/// The text with control characters, what turns the direction of text, and bytes that are not UTF-8
+/// as \xNN: names of files and of peers may hold what moves cursors. Harmless text stays as it is.
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// The text on standard error, as it is, as one write; any thread. Where that fails nothing can be

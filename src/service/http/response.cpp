@@ -44,13 +44,6 @@ constexpr std::array<Text, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Ju
 constexpr Text kSecurityPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
 
-// What a terminal, or an editor, acts on instead of showing it: controls, line separators, and what
-// turns the direction of the text behind it.
-constexpr bool is_unprintable(std::uint32_t code) noexcept {
-  return base::is_control(code) || code == 0x2028 || code == 0x2029 ||
-         (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
-}
-
 bool read_number(Text text, int& out) noexcept {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc{} && stop == text.data() + text.size() && text[0] != '-';
@@ -123,7 +116,7 @@ std::string json_escaped(Text text) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte >= 0x80) {
       const auto [code, length] = base::first_character(text.substr(i));
-      if (length != 0 && is_unprintable(code)) {
+      if (length != 0 && base::is_unprintable(code)) {
         fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
       } else {
         out += length == 0 ? Text("\xEF\xBF\xBD") : text.substr(i, length);
@@ -134,7 +127,7 @@ std::string json_escaped(Text text) {
     if (byte == '"' || byte == '\\') {
       out.push_back('\\');
       out.push_back(text[i]);
-    } else if (is_unprintable(byte)) {
+    } else if (base::is_unprintable(byte)) {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
     } else {
       out.push_back(text[i]);

@@ -163,6 +163,15 @@ TEST_F(LocalHostileServerAttack, ARefusalIsShownAsText) {
   const Status said = refusal(ipc::make_word({StatusCode::kDenied, "no\x1b[2J\nway"}), {});
   EXPECT_EQ(said.code(), StatusCode::kDenied);
   EXPECT_EQ(said.message(), "no?[2J?way");
+  // A control of C1, a text from right to left, and what is no UTF-8; what is text stays.
+  const Status odd = refusal(ipc::make_word({StatusCode::kDenied,
+                                             "a\xc2\x9b"
+                                             "b\xe2\x80\xae"
+                                             "c\xff"
+                                             "d\x9b"
+                                             "e\xc3\xa9"}),
+                             {});
+  EXPECT_EQ(odd.message(), "a?b?c?d?e\xc3\xa9");
 }
 
 TEST_F(LocalHostileServerAttack, AnswersThatCannotBeEndTheConnection) {
