@@ -46,8 +46,11 @@ tl::expected<ChunkDecoder::Step, std::string> ChunkDecoder::read_size(Text input
   const auto line = first_line(input);
   if (!line) return Error(line.error());
   if (line->data() == nullptr) return Step{};
-  const Text digits = line->substr(0, line->find(';'));
-  // Spaces around the size are refused: not all agree on what they mean.
+  const auto extension = line->find(';');
+  Text digits = line->substr(0, extension);
+  // Blanks may stand between the size and the `;` of an extension ("BWS", RFC 9112 7.1.1). Anywhere
+  // else around the size they are refused: not all agree on what they mean.
+  if (extension != Text::npos) digits = digits.substr(0, digits.find_last_not_of(" \t") + 1);
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, left_bytes_, 16);
   if (digits.empty() || digits.size() > kMaxSizeDigits || error != std::errc{} || stop != end) {

@@ -44,13 +44,45 @@ TEST(HttpChunked, ReadsWhateverThePieces) {
   }
 }
 
+// RFC 9112 7.1.1 lets blanks stand before the `;` of an extension, and nowhere else outside it.
+TEST(HttpChunked, BlanksBeforeAnExtensionAreRead) {
+  const std::string text = "4 ;x=y\r\nabcd\r\n2 \t ; x = \"y\" \t;z\r\nef\r\n0\t;a\r\n\r\nrest";
+  for (const std::size_t piece : {std::size_t{1}, text.size()}) {
+    const auto [body, rest] = unchunk(text, piece);
+    EXPECT_EQ(body, "abcdef") << piece;
+    EXPECT_EQ(rest, "rest") << piece;
+  }
+}
+
 TEST(HttpChunkedAttack, WhatIsNoChunkIsRefused) {
-  for (const std::string& text :
-       {"4\nabcd\r\n0\r\n\r\n"s, "4 \r\nabcd\r\n"s, " 4\r\nabcd"s, "0x4\r\nabcd"s, "-4\r\nabcd"s,
-        "+4\r\nabcd"s, "\r\n"s, "g\r\n"s, "4\r\nabcde\r\n"s, "4\r\nabcd0\r\n"s, "4\r\nabcd\rx"s,
-        "fffffffffffffffff\r\n"s, "4;a\x01\r\n"s, "0\r\nno field\r\n\r\n"s, "0\r\nA : b\r\n\r\n"s,
-        "0\r\n" + std::string(300, 'a') + ": b\r\n\r\n", std::string(400, '0'),
-        "1;" + std::string(300, 'a') + "\r\n"}) {
+  for (const std::string& text : {"4\nabcd\r\n0\r\n\r\n"s,
+                                  "4 \r\nabcd\r\n"s,
+                                  " 4\r\nabcd"s,
+                                  "0x4\r\nabcd"s,
+                                  "-4\r\nabcd"s,
+                                  "+4\r\nabcd"s,
+                                  "\r\n"s,
+                                  "g\r\n"s,
+                                  "4\r\nabcde\r\n"s,
+                                  "4\r\nabcd0\r\n"s,
+                                  "4\r\nabcd\rx"s,
+                                  "fffffffffffffffff\r\n"s,
+                                  "4;a\x01\r\n"s,
+                                  "0\r\nno field\r\n\r\n"s,
+                                  "0\r\nA : b\r\n\r\n"s,
+                                  "0\r\n" + std::string(300, 'a') + ": b\r\n\r\n",
+                                  std::string(400, '0'),
+                                  "1;" + std::string(300, 'a') + "\r\n",
+                                  "4\t\r\nabcd\r\n"s,
+                                  "4 x;a\r\nabcd\r\n"s,
+                                  "4 4;a\r\nabcd\r\n"s,
+                                  " 4;a\r\nabcd\r\n"s,
+                                  " ;a\r\n"s,
+                                  "4\v;a\r\nabcd\r\n"s,
+                                  "4 \r;a\r\nabcd\r\n"s,
+                                  "4 \n;a\r\nabcd\r\n"s,
+                                  "4\xa0;a\r\nabcd\r\n"s,
+                                  "4" + std::string(300, ' ') + ";a\r\n"}) {
     EXPECT_EQ(unchunk(text, text.size()).first.front(), '!') << text;
     EXPECT_EQ(unchunk(text, 1).first.front(), '!') << text;
   }
