@@ -273,6 +273,9 @@ std::optional<Response> read_upload(Exchange& exchange) {
   if (!exchange.boundary.empty()) {
     auto form = parse_form(exchange.body.bytes(), exchange.boundary);
     if (!form) return refuse_option(exchange, form.error());
+    if (auto once = check_given_once(exchange.target.query, form->fields); !once) {
+      return refuse_option(exchange, once.error());
+    }
     if (auto set = set_options(exchange.options, form->fields); !set) {
       return refuse_option(exchange, set.error());
     }

@@ -96,7 +96,14 @@ Result<void> take_part(const FormPart& part, Text data, Form& form) {
     form.file = {reinterpret_cast<const std::uint8_t*>(data.data()), data.size()};
     return {};
   }
-  if (part.name.empty() || part.name.size() > kMaxFieldBytes || data.size() > kMaxFieldBytes) {
+  if (part.name.empty()) {
+    return refuse("found a field without a name; accepted: the name of an option");
+  }
+  if (part.name.size() > kMaxFieldBytes) {
+    return refuse(fmt::format("found a field whose name has {} bytes; accepted: at most {}",
+                              part.name.size(), kMaxFieldBytes));
+  }
+  if (data.size() > kMaxFieldBytes) {
     return refuse(fmt::format(
         "a field is longer than {} bytes, and no file: that has a file name, or is called file or "
         "image",
@@ -150,7 +157,11 @@ Result<Form> parse_form(std::span<const std::uint8_t> body, Text boundary) {
     if (!rest.starts_with("\r\n")) return refuse("a boundary is followed by something else");
     rest.remove_prefix(2);
     const auto head_end = rest.substr(0, kMaxPartHeadBytes).find("\r\n\r\n");
-    if (head_end == Text::npos) return refuse("a part's head does not end");
+    if (head_end == Text::npos && rest.size() >= kMaxPartHeadBytes) {
+      return refuse(fmt::format("a part's head is too long; accepted: less than {} bytes",
+                                kMaxPartHeadBytes));
+    }
+    if (head_end == Text::npos) return refuse("the form ends inside a part's head");
     const auto part = parse_part_head(rest.substr(0, head_end));
     if (!part) return fail(part.error());
     rest.remove_prefix(head_end + 4);

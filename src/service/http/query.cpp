@@ -101,6 +101,21 @@ Result<Parameters> parse_query(Text query) {
   return parameters;
 }
 
+Result<void> check_given_once(Text query, const Parameters& fields) {
+  const auto parameters = parse_query(query);
+  if (!parameters) return fail(parameters.error());
+  for (const auto& parameter : *parameters) {
+    const bool again = std::any_of(fields.begin(), fields.end(), [&](const auto& field) {
+      return field.first == parameter.first;
+    });
+    if (again) {
+      return bad_value(shown(parameter.first),
+                       "found in the query and in the form; accepted: once");
+    }
+  }
+  return {};
+}
+
 Result<void> set_options(ResizeOptions& options, const Parameters& parameters) {
   for (const auto& parameter : parameters) {
     const std::string& name = parameter.first;

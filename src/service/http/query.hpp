@@ -24,6 +24,10 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 ///         character, an empty name, and a name that is given twice
 [[nodiscard]] Result<Parameters> parse_query(std::string_view query);
 
+/// Which of two values counts is a matter on which clients, caches and servers differ.
+/// @return invalid_input about a field that the query names, too; errors of parse_query()
+[[nodiscard]] Result<void> check_given_once(std::string_view query, const Parameters& fields);
+
 /// Sets options by their own words, on top of what `options` holds; then checks them together.
 /// The codec and limits are the server's, no client's.
 /// @return invalid_input about the option, with what was found and what would be accepted

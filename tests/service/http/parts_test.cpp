@@ -224,6 +224,27 @@ TEST(HttpFormAttack, PartsAndFieldsAreBounded) {
   EXPECT_FALSE(parse_form(bytes_of(many + "--b--"), "b"));
 }
 
+TEST(HttpForm, NamesWhatIsWrong) {
+  const auto told = [](const std::string& head, const std::string& data) {
+    const auto form = parse_form(bytes_of("--b\r\n" + head + "\r\n\r\n" + data + "\r\n--b--"), "b");
+    return form ? std::string("accepted") : form.error().message();
+  };
+  const std::string named = "Content-Disposition: form-data; name=\"";
+  EXPECT_EQ(told(named + "\"", "1"),
+            "found a field without a name; accepted: the name of an option");
+  EXPECT_EQ(told(named + std::string(257, 'a') + "\"", "1"),
+            "found a field whose name has 257 bytes; accepted: at most 256");
+  EXPECT_EQ(
+      told(named + "a\"", std::string(257, '1')),
+      "a field is longer than 256 bytes, and no file: that has a file name, or is called file "
+      "or image");
+  EXPECT_EQ(told(named + "a\"\r\nX: " + std::string(4096, 'x'), "1"),
+            "a part's head is too long; accepted: less than 4096 bytes");
+  const auto cut = parse_form(bytes_of("--b\r\n" + named), "b");
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().message(), "the form ends inside a part's head");
+}
+
 TEST(HttpDates, ReadBackAsWritten) {
   EXPECT_EQ(http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
   for (const std::int64_t time : {0LL, 784111777LL, 1764000000LL, 4102444800LL}) {

@@ -82,6 +82,20 @@ TEST(HttpServer, TakesForms) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200) << answer->body;
   EXPECT_EQ(size_of(answer->body), "50x25");
+  const auto ask_with = [&](const std::string& query) {
+    std::string twice = post("/v1/resize?" + query, body);
+    twice.replace(twice.find("image/jpeg"), 10, "multipart/form-data; boundary=x");
+    return client.ask(twice);
+  };
+  const auto others = ask_with("quality=50");
+  ASSERT_TRUE(others);
+  EXPECT_EQ(others->status, 200) << others->body;
+  for (const char* query : {"size=60x", "size=50x"}) {
+    const auto refused = ask_with(query);
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->status, 400) << query;
+    EXPECT_EQ(json::parse(refused->body)["error"]["about"], "size") << refused->body;
+  }
 }
 
 TEST(HttpServer, Inspects) {
