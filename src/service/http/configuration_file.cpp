@@ -30,11 +30,18 @@ std::string integer_text(std::string_view key, const toml::value<std::int64_t>& 
                                      : fmt::format("{}", number.get());
 }
 
+// 75.0 stays a number with a point, which no whole number has.
+std::string float_text(double number) {
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
 std::optional<std::string> scalar_text(std::string_view key, const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (is_secret(key)) return std::nullopt;  // what looks like a number would be another text
   if (const auto* number = node.as_integer()) return integer_text(key, *number);
-  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+  if (const auto* number = node.as_floating_point()) return float_text(number->get());
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
   return std::nullopt;
 }

@@ -66,6 +66,22 @@ TEST(HttpConfiguration, ModesAreOctalInEveryNotation) {
   EXPECT_EQ(file->at("queue").value, "16");
 }
 
+TEST(HttpConfiguration, WholeNumbersHaveNoPoint) {
+  const auto made = [](const std::string& line) {
+    const auto file = read_toml(line, "a.toml");
+    return configure(file.value(), {}, {});
+  };
+  for (const char* line : {"quality = 75.0", "queue = 1e3", "ttl = -0.0", "threads = 2.5"}) {
+    const auto refused = made(line);
+    ASSERT_FALSE(refused) << line;
+    EXPECT_NE(refused.error().message().find("accepted: a"), std::string::npos) << line;
+    EXPECT_NE(refused.error().message().find("a.toml:1"), std::string::npos) << line;
+  }
+  EXPECT_NE(made("quality = 75.0").error().message().find("found '75.0'"), std::string::npos);
+  EXPECT_EQ(made("dpr = 2.0").value().settings.defaults.dpr, 2);
+  EXPECT_EQ(made("dpr = 2").value().settings.defaults.dpr, 2);
+}
+
 TEST(HttpConfiguration, MistakesAreNamedWithTheirLine) {
   EXPECT_NE(error_of(read_toml("queue = 1\nqeue = 2\n", "a.toml")).find("a.toml:2"),
             std::string::npos);
