@@ -84,7 +84,7 @@ OWNED_HEADERS = [
     (r"prometheus/.*", {"service/http"}),
     (r"xxhash\.h", {"base", "batch", "dataset", "engine", "transport", "service/cache", "service/http"}),
     (r"openssl/.*", {"dataset", "store", "transport/wire", "service/cache", "service/http",
-                     "service/url", "service/workers"}),
+                     "service/url", "service/workers", "apps/framewire"}),
     (r"seccomp\.h", {"service/workers"}),
     (r"uc[pst]/.*", {"transport/ucx"}),
     (r"curl/.*", {"service/source", "store"}),

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstddef>
 #include <tests/integration/support.hpp>
+#include <tests/service/support/tls_script.hpp>
+#include <thread>
 
 #ifdef FRAMEWIRE_SERVICE
 
@@ -119,6 +121,33 @@ TEST(CliServeHealth, TellsWhetherTheServiceAnswers) {
   EXPECT_TRUE(contains(elsewhere.err, "/nowhere/at/all")) << elsewhere.err;
   EXPECT_EQ(managed.end().exit_code, 0);
   EXPECT_EQ(health("127.0.0.1:1").exit_code, 3);
+}
+
+TEST(CliServeHealth, AsksOverTlsWhereEveryAddressSpeaksIt) {
+  const TemporaryFolder folder;
+  const service::test::Certificate certificate("images.example.com");
+  write_text(folder / "cert.pem", certificate.pem());
+  write_text(folder / "key.pem", certificate.key_pem());
+  fs::permissions(folder / "key.pem", fs::perms::owner_read | fs::perms::owner_write);
+  const auto serve = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{
+        "serve",           "--listen",          "tls:unix:" + (folder / "socket"),
+        "--tls-cert",      folder / "cert.pem", "--tls-key",
+        folder / "key.pem"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  EXPECT_EQ(run_program(serve({"--health"})).exit_code, 3) << "nobody is there";
+  const pid_t server = start_program(serve({"--threads", "1", "--drain-delay", "0"}));
+  const auto until = Clock::now() + 30s;
+  Ran asked = run_program(serve({"--health"}));
+  while (asked.exit_code == 3 && Clock::now() < until) {
+    std::this_thread::sleep_for(20ms);
+    asked = run_program(serve({"--health"}));
+  }
+  EXPECT_EQ(asked.exit_code, 0) << asked.err;
+  (void)::kill(server, SIGTERM);
+  EXPECT_EQ(wait_for(server).exit_code, 0);
 }
 
 TEST(CliServeHealthAttack, AnAnswerThatDoesNotComeEndsInTime) {
