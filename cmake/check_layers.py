@@ -27,7 +27,7 @@ ALLOWED = {
     "codec/cuda": BELOW_CODECS | {"gpu"},
     "codec/nvjpeg": BELOW_CODECS | {"gpu"},
     "engine": BELOW_CODECS | {"gpu", "codec/reference", "codec/turbo", "codec/cuda", "codec/nvjpeg"},
-    "batch": {"base", "engine"},
+    "batch": {"base", "client", "engine"},
     "ipc": {"base", "transport", "transport/shared"},
     "client": {"base", "ipc", "transport/shared"},
     "service/local": {"base", "ipc", "service/pictures", "transport/shared"},

@@ -74,8 +74,8 @@ struct RunOptions {
   /// For each input but those that an earlier run did, in the order in which they finish.
   std::function<void(const Row&)> on_row{};
   std::function<void(const Progress&)> on_progress{};  ///< about ten times a second
-  /// Once it is true no input is begun, and those in work are finished. May be set by a handler of
-  /// signals.
+  /// Once it is true no input is begun, and those in work are finished; a Client looks for a lost
+  /// server no longer. May be set by a handler of signals.
   const std::atomic<bool>* stop = nullptr;
 };
 

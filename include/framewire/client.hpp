@@ -24,7 +24,8 @@ namespace framewire {
 
 namespace client {
 class ServerSession;
-}
+struct Retries;
+}  // namespace client
 
 /// What a client asks a server for. The server gives what it is allowed to, and no more.
 struct ClientOptions {
@@ -33,9 +34,10 @@ struct ClientOptions {
   std::uint64_t input_bytes = std::uint64_t{160} << 20;
   std::uint64_t output_bytes = std::uint64_t{64} << 20;  ///< memory for outputs that are not taken
   std::chrono::milliseconds timeout{5000};               ///< to connect and to be greeted
-  /// How often a lost connection to a server is made anew, within `timeout` each time. Requests
-  /// that have no answer are then sent again, so that one may be done twice, and is answered once.
-  /// Their inputs are kept until the answer.
+  /// How often in a row a lost connection to a server is made anew, within `timeout` each time; a
+  /// connection that brings an answer other than `busy` begins the count again. Requests that have
+  /// no answer are then sent again, so that one may be done twice, and is answered once; each as
+  /// often at most, after which its answer is peer_lost. Their inputs are kept until the answer.
   std::uint32_t retries = 0;
 };
 
@@ -131,6 +133,7 @@ class FRAMEWIRE_API Client {
   [[nodiscard]] bool draining() const noexcept;
 
  private:
+  friend struct client::Retries;
   class FRAMEWIRE_LOCAL Impl;
   explicit Client(std::unique_ptr<Impl> impl);
   FRAMEWIRE_LOCAL [[nodiscard]] static Result<Client> begin(

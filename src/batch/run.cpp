@@ -2,10 +2,18 @@
 // has chosen.
 #include <fmt/format.h>
 #include <algorithm>
+#include <atomic>
+#include <base/thread_name.hpp>
 #include <batch/caught.hpp>
 #include <batch/runner.hpp>
+#include <chrono>
+#include <client/retries.hpp>
+#include <condition_variable>
 #include <latch>
 #include <memory>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
 #include <thread>
 
 namespace framewire::batch {
@@ -53,6 +61,34 @@ PendingResults begin_all(Submitter& engine, std::span<const std::span<const std:
     return std::move(answers->results);
   };
 }
+
+/// Has a client look for a lost server no longer once a run is to end: what is in work would wait
+/// for the server, and the run for that.
+class RetriesEnd {
+ public:
+  RetriesEnd(Client& client, const std::atomic<bool>* stop) {
+    if (stop == nullptr) return;
+    try {
+      thread_ = std::jthread([this, &client, stop](const std::stop_token& over) {
+        base::name_thread("fw-stop");
+        // A flag that a handler of signals sets wakes nobody.
+        constexpr std::chrono::milliseconds kLook{100};
+        std::unique_lock lock(mutex_);
+        while (!over.stop_requested() && !*stop) {
+          over_.wait_for(lock, over, kLook, [] { return false; });
+        }
+        if (*stop) client::Retries::stop(client);
+      });
+    } catch (const std::system_error&) {
+      // Without a thread for it the client looks for as long as its timeout says.
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any over_;
+  std::jthread thread_;  ///< ends first
+};
 
 Result<void> check(const Settings& settings) {
   const auto wrong = [](std::string_view what, std::string message) {
@@ -124,6 +160,7 @@ Result<Summary> run(Source& source, Sink& sink, Client& client, const Settings& 
     Settings chosen = settings;
     if (chosen.jobs == 0) chosen.jobs = default_jobs(false);
     if (chosen.group == 0) chosen.group = kGpuGroup;
+    const RetriesEnd retries_end(client, with.stop);
     return run(source, sink, hooks_of(client), chosen, with);
   });
 }

@@ -2,6 +2,7 @@
 #include <base/thread_name.hpp>
 #include <client/local_session.hpp>
 #include <client/remote_session.hpp>
+#include <client/retries.hpp>
 #include <framewire/client.hpp>
 #include <optional>
 #include <system_error>
@@ -137,5 +138,7 @@ Result<Resized> Client::resize(std::span<const std::uint8_t> jpeg, const ResizeO
 void Client::drain() { impl_->session->drain(); }
 std::optional<Status> Client::lost() const { return impl_->session->lost(); }
 bool Client::draining() const noexcept { return impl_->session->draining(); }
+
+void client::Retries::stop(Client& client) noexcept { client.impl_->session->stop_retrying(); }
 
 }  // namespace framewire

@@ -3,6 +3,7 @@
 #include <sys/un.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <base/moment.hpp>
 #include <base/passed_files.hpp>
 #include <base/unix_address.hpp>
 #include <cerrno>
@@ -19,7 +20,8 @@ namespace {
 using transport::shared::LocalPeer;
 
 /// Tries again where so many wait to be accepted that the system takes no more.
-Result<LocalPeer> connect_to(const std::string& path, base::Clock::time_point deadline) {
+Result<LocalPeer> connect_to(const std::string& path, base::Clock::time_point deadline,
+                             const std::stop_token& stop) {
   const auto address = base::unix_address(path);
   if (!address) {
     return fail(Status(StatusCode::kInvalidInput,
@@ -35,7 +37,7 @@ Result<LocalPeer> connect_to(const std::string& path, base::Clock::time_point de
       return LocalPeer(std::move(socket));
     }
     const int error = errno;
-    if (error != EAGAIN || base::Clock::now() >= deadline) {
+    if (error != EAGAIN || base::Clock::now() >= deadline || stop.stop_requested()) {
       return fail(Status(error == EAGAIN ? StatusCode::kBusy : StatusCode::kIoError,
                          fmt::format("cannot connect: {}", std::generic_category().message(error)))
                       .about(path));
@@ -45,9 +47,30 @@ Result<LocalPeer> connect_to(const std::string& path, base::Clock::time_point de
   }
 }
 
+/// Waits for the server's word in short pieces, to notice a stop.
+Result<LocalPeer::Message> receive_word(const LocalPeer& peer, ipc::Word& word,
+                                        base::Clock::time_point deadline,
+                                        const std::stop_token& stop) {
+  constexpr std::chrono::milliseconds kPiece{100};
+  while (true) {
+    const auto end = std::min(deadline, base::moment_after(kPiece));
+    auto message = peer.receive(std::as_writable_bytes(std::span(&word, 1)), end);
+    const bool is_late = !message && message.error().code() == StatusCode::kDeadline;
+    if (!is_late || end == deadline || stop.stop_requested()) return message;
+  }
+}
+
+/// Whether a server may give so many bytes. All of them will be in use: one that gives more than
+/// was asked for would fill this machine. With less, inputs would fail as too large, as if that
+/// were their fault; every server gives what is asked for up to the usual.
+bool may_give(std::uint64_t given, std::uint64_t asked, std::uint64_t usual) noexcept {
+  return given >= std::min(asked, usual) &&
+         given <= std::max(asked, ipc::kMinAreaBytes) + ipc::kPageBytes - 1;
+}
+
 /// What the server has made for us.
 Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& options,
-                               base::Clock::time_point deadline) {
+                               base::Clock::time_point deadline, const std::stop_token& stop) {
   ipc::Hello hello;
   hello.slots = options.slots;
   hello.input_bytes = options.input_bytes;
@@ -56,7 +79,7 @@ Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& optio
     return fail(StatusCode::kPeerLost, "the server has closed the connection");
   }
   ipc::Word word;
-  auto message = peer.receive(std::as_writable_bytes(std::span(&word, 1)), deadline);
+  auto message = receive_word(peer, word, deadline, stop);
   if (!message) return fail(message.error());
   if (auto accepted = ipc::read_word(word); !accepted) return fail(accepted.error());
   if (word.version != ipc::kVersion) {
@@ -65,12 +88,9 @@ Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& optio
         fmt::format("the server speaks version {}, this client {}", word.version, ipc::kVersion));
   }
   if (!message->files[0].valid()) return lied("no memory came along");
-  // All of it will be in use: a server that gives more than was asked for would fill this machine.
-  const auto most = [](std::uint64_t asked) {
-    return std::max(asked, ipc::kMinAreaBytes) + ipc::kPageBytes - 1;
-  };
-  if (word.slots > hello.slots || word.input_bytes > most(hello.input_bytes) ||
-      word.output_bytes > most(hello.output_bytes)) {
+  if (word.slots == 0 || word.slots > hello.slots ||
+      !may_give(word.input_bytes, hello.input_bytes, ClientOptions{}.input_bytes) ||
+      !may_give(word.output_bytes, hello.output_bytes, ClientOptions{}.output_bytes)) {
     return lied(fmt::format("{} slots and {} + {} bytes, of {} slots and {} + {} bytes asked for",
                             word.slots, word.input_bytes, word.output_bytes, hello.slots,
                             hello.input_bytes, hello.output_bytes));
@@ -86,14 +106,15 @@ Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& optio
 }  // namespace
 
 Result<std::shared_ptr<Session>> open_session(const LocalPlace& place,
-                                              base::Clock::time_point deadline, bool holds_back) {
-  auto peer = connect_to(place.path, deadline);
+                                              base::Clock::time_point deadline, HoldBack hold_back,
+                                              const std::stop_token& stop) {
+  auto peer = connect_to(place.path, deadline, stop);
   if (!peer) return fail(peer.error());
-  auto pages = greet(*peer, place.options, deadline);
-  if (!pages) return fail(pages.error());
+  auto pages = greet(*peer, place.options, deadline, stop);
+  if (!pages) return fail(Status(pages.error()).about(place.path));
   base::refuse_files(peer->fd());  // there are no more to come
   Session::Settings settings;
-  settings.holds_back = holds_back;
+  settings.hold_back = hold_back;
   settings.patience = place.patience;
   return std::make_shared<Session>(std::move(*pages), std::move(*peer), settings);
 }

@@ -7,6 +7,7 @@
 #include <client/silence.hpp>
 #include <framewire/client.hpp>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 namespace framewire::client {
@@ -18,10 +19,12 @@ struct LocalPlace {
   std::chrono::milliseconds patience = kServerPatience;  ///< with a server that is silent
 };
 
-/// Connects and greets. @param holds_back  @see Session::Settings
+/// Connects and greets.
+/// @param stop  ends the wait for the server soon
 /// @return as Client::connect()
 [[nodiscard]] Result<std::shared_ptr<Session>> open_session(const LocalPlace& place,
                                                             base::Clock::time_point deadline,
-                                                            bool holds_back);
+                                                            HoldBack hold_back,
+                                                            const std::stop_token& stop = {});
 
 }  // namespace framewire::client

@@ -2,6 +2,7 @@
 #include <base/moment.hpp>
 #include <chrono>
 #include <client/local_session.hpp>
+#include <client/silence.hpp>
 #include <new>
 #include <thread>
 #include <utility>
@@ -10,8 +11,6 @@ namespace framewire::client {
 namespace {
 
 constexpr std::chrono::milliseconds kConnectPause{50};
-/// For one try to connect again: who listens and never greets may not be who will be there next.
-constexpr std::chrono::milliseconds kConnectTry{4000};
 
 void tell_of_room(const std::vector<std::function<void()>>& waiting) noexcept {
   for (const auto& on_room : waiting) {
@@ -31,8 +30,8 @@ LocalSession::LocalSession(LocalPlace place, std::shared_ptr<Session> session)
       retries_left_(place_.options.retries) {}
 
 Result<std::shared_ptr<LocalSession>> LocalSession::connect(LocalPlace place) {
-  auto session =
-      open_session(place, base::moment_after(place.options.timeout), place.options.retries != 0);
+  const HoldBack hold_back = place.options.retries != 0 ? HoldBack::kAlways : HoldBack::kNever;
+  auto session = open_session(place, base::moment_after(place.options.timeout), hold_back);
   if (!session) return fail(session.error());
   return std::shared_ptr<LocalSession>(new LocalSession(std::move(place), std::move(*session)));
 }
@@ -96,7 +95,8 @@ void LocalSession::receive() noexcept {
 /// a server that was only silent takes the memory back once it sees that its client has left.
 /// @param why  why the connection is lost; in the end, why there is none
 bool LocalSession::connect_again(Session& lost, Status& why) {
-  if (closing_ || retries_left_ == 0 || lost.server_lied()) return false;
+  if (lost.has_ever_answered()) retries_left_ = place_.options.retries;
+  if (stop_.stop_requested() || retries_left_ == 0 || lost.server_lied()) return false;
   --retries_left_;
   {
     const std::lock_guard lock(mutex_);
@@ -104,11 +104,31 @@ bool LocalSession::connect_again(Session& lost, Status& why) {
     has_unanswered_ = true;
   }
   take_what_is_left(lost);
+  drop_used_up();
   auto made = open_again(lost, why);
   if (made == nullptr) return false;
   take_over(std::move(made));
   hand_in_again();
   return true;
+}
+
+/// Answers what was with so many servers that were lost that it may be why.
+void LocalSession::drop_used_up() noexcept {
+  auto kept = unanswered_.begin();
+  for (Unanswered& one : unanswered_) {
+    if (is_used_up(one.order, place_.options.retries)) {
+      answer(one.order, fail(used_up(one.order)));
+    } else {
+      if (&*kept != &one) *kept = std::move(one);
+      ++kept;
+    }
+  }
+  unanswered_.erase(kept, unanswered_.end());
+  {
+    const std::lock_guard lock(mutex_);
+    has_unanswered_ = !unanswered_.empty();
+  }
+  opened_.notify_all();
 }
 
 /// First those that had been waiting for this session already.
@@ -124,21 +144,21 @@ void LocalSession::take_what_is_left(Session& lost) {
     }
     const std::lock_guard lock(mutex_);
     on_room_.insert(on_room_.end(), left.on_room.begin(), left.on_room.end());
-    has_unanswered_ = !unanswered_.empty();
   } catch (const std::bad_alloc&) {
     for (Order& order : left.orders) answer(order, fail(StatusCode::kBusy, "memory ran out"));
     tell_of_room(left.on_room);
     throw;
   }
-  opened_.notify_all();
 }
 
 /// A server that is started again takes some seconds.
 std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& why) const {
   const auto deadline = base::moment_after(place_.options.timeout);
-  while (!closing_) {
+  const HoldBack hold_back = retries_left_ != 0 ? HoldBack::kAlways : HoldBack::kOnceAnswered;
+  const std::stop_token stop = stop_.get_token();
+  while (!stop.stop_requested()) {
     const auto end_of_try = std::min(deadline, base::moment_after(kConnectTry));
-    auto made = open_session(place_, end_of_try, retries_left_ != 0);
+    auto made = open_session(place_, end_of_try, hold_back, stop);
     if (made) {
       if ((*made)->slots() >= lost.slots() && (*made)->input_bytes() >= lost.input_bytes() &&
           (*made)->output_bytes() >= lost.output_bytes()) {
@@ -163,6 +183,7 @@ void LocalSession::take_over(std::shared_ptr<Session> session) {
   const std::lock_guard lock(mutex_);
   session_ = std::move(session);
   if (closing_) session_->close();
+  if (stop_.stop_requested()) session_->stop_retrying();
 }
 
 /// As many as there is room for: inputs that lay in memory for slices are copies now. Called again
@@ -207,7 +228,13 @@ void LocalSession::end(const Status& why) noexcept {
 
 void LocalSession::close() noexcept {
   closing_ = true;
+  stop_.request_stop();
   current()->close();
+}
+
+void LocalSession::stop_retrying() noexcept {
+  stop_.request_stop();
+  current()->stop_retrying();
 }
 
 std::optional<Status> LocalSession::lost() const { return current()->lost(); }

@@ -11,13 +11,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 namespace framewire::client {
 
 /// One Session after another: a connection that is lost is made anew as often as
-/// ClientOptions::retries say. What has no answer is handed in again, out of the memory of the
-/// session that had it, and so is what a draining server has not taken.
+/// ClientOptions::retries say; each that has brought an answer begins the count again. What has no
+/// answer is handed in again, as often at most, out of the memory of the session that had it, and
+/// so is what a draining server has not taken.
 class LocalSession final : public ServerSession {
  public:
   /// @return as Client::connect()
@@ -28,6 +30,7 @@ class LocalSession final : public ServerSession {
   void drain() override;
   void receive() noexcept override;
   void close() noexcept override;
+  void stop_retrying() noexcept override;
   [[nodiscard]] std::optional<Status> lost() const override;
   [[nodiscard]] bool draining() const noexcept override;
 
@@ -44,6 +47,7 @@ class LocalSession final : public ServerSession {
                                                          std::function<void()>& on_room);
   [[nodiscard]] bool connect_again(Session& lost, Status& why);
   void take_what_is_left(Session& lost);
+  void drop_used_up() noexcept;
   [[nodiscard]] std::shared_ptr<Session> open_again(const Session& lost, Status& why) const;
   void take_over(std::shared_ptr<Session> session);
   void hand_in_again();
@@ -52,6 +56,7 @@ class LocalSession final : public ServerSession {
 
   const LocalPlace place_;
   std::atomic<bool> closing_{false};
+  std::stop_source stop_;  ///< of the search for another server
 
   mutable std::mutex mutex_;
   std::condition_variable opened_;

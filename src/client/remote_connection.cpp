@@ -32,7 +32,7 @@ std::uint32_t time_for(std::uint64_t bytes) noexcept {
 
 Status said_by(const ipc::Message& message) {
   auto said = ipc::read_error(message.text);
-  return said ? std::move(*said) : Status(StatusCode::kInternal, "the server's error is damaged");
+  return said ? std::move(*said) : lied("its error is damaged").value();
 }
 
 }  // namespace

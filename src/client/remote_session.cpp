@@ -50,9 +50,11 @@ std::optional<Status> RemoteSession::refusal(const Order& order) const noexcept 
   if (lost_) return lost_;
   if (order.options->fault) return order.options->fault;
   if (order.jpeg.size() <= max_input_bytes_) return std::nullopt;
-  return Status(StatusCode::kTooLarge,
-                fmt::format("an input of {} bytes is more than the {} that server and client allow",
-                            order.jpeg.size(), max_input_bytes_));
+  const bool by_server = max_input_bytes_ < place_.options.input_bytes;
+  return Status(
+      StatusCode::kTooLarge,
+      fmt::format("an input of {} bytes is more than the {} that {} allows", order.jpeg.size(),
+                  max_input_bytes_, by_server ? "the server at " + place_.address : "this client"));
 } catch (...) {
   return Status(lost_ ? lost_->code() : StatusCode::kBusy, std::string());
 }
@@ -169,6 +171,11 @@ void RemoteSession::drain() {
 
 void RemoteSession::close() noexcept {
   closing_ = true;
+  event_.notify();
+}
+
+void RemoteSession::stop_retrying() noexcept {
+  stops_retrying_ = true;
   event_.notify();
 }
 

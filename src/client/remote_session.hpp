@@ -16,9 +16,10 @@
 namespace framewire::client {
 
 /// Inputs are copied into messages as they are submitted; outputs lie in the memory that their
-/// message came in. A connection that is lost is made anew as often as ClientOptions::retries say,
-/// and what has no answer is sent again. Where a server says that it drains, what it has not taken
-/// waits for the next connection.
+/// message came in. A connection that is lost is made anew as often as ClientOptions::retries say;
+/// each that has brought an answer begins the count again. What has no answer is sent again, as
+/// often at most. Where a server says that it drains, what it has not taken waits for the next
+/// connection.
 class RemoteSession final : public ServerSession {
  public:
   /// @return as Client::connect()
@@ -29,6 +30,7 @@ class RemoteSession final : public ServerSession {
   void drain() override;
   void receive() noexcept override;
   void close() noexcept override;
+  void stop_retrying() noexcept override;
   [[nodiscard]] std::optional<Status> lost() const override;
   [[nodiscard]] bool draining() const noexcept override { return draining_; }
 
@@ -70,6 +72,9 @@ class RemoteSession final : public ServerSession {
   // Receiving: remote_session_answers.cpp.
   [[nodiscard]] Result<void> serve();
   [[nodiscard]] Result<void> look_for_life();
+  [[nodiscard]] Result<void> look_for_answers();
+  [[nodiscard]] bool awaits_answers() const;
+  void note_answer() noexcept;
   [[nodiscard]] bool holds_back() const noexcept;
   [[nodiscard]] Result<bool> drop_cancelled();
   [[nodiscard]] bool hold_back(std::uint32_t slot, const Status& status);
@@ -81,6 +86,7 @@ class RemoteSession final : public ServerSession {
   [[nodiscard]] bool is_unanswered(std::uint32_t slot, std::uint64_t number) const;
   [[nodiscard]] bool connect_again(Status& why);
   void queue_again();
+  void drop_used_up() noexcept;
   [[nodiscard]] Order free_slot(std::uint32_t slot) noexcept;
   void fail_slot(std::uint32_t slot, const Status& why) noexcept;
   void fail_all(const Status& why) noexcept;
@@ -90,6 +96,7 @@ class RemoteSession final : public ServerSession {
   const std::uint64_t max_input_bytes_;  ///< of one input
   base::WakeEvent event_;
   std::atomic<bool> closing_{false};
+  std::atomic<bool> stops_retrying_{false};
   std::atomic<bool> draining_{false};
 
   mutable std::mutex mutex_;
@@ -104,11 +111,13 @@ class RemoteSession final : public ServerSession {
   std::size_t unanswered_ = 0;
   std::vector<std::function<void()>> on_room_;
   std::optional<Status> lost_;
-  std::uint32_t retries_left_;
 
   // Members that receive() alone uses.
+  std::uint32_t retries_left_;
   std::unique_ptr<RemoteConnection> connection_;
   Silence silence_;
+  Silence without_answer_;
+  bool has_answered_ = false;  ///< since the last look for answers
   std::vector<std::uint32_t> sending_;
 };
 

@@ -53,6 +53,7 @@ Result<void> RemoteSession::serve() {
       if (!did) return fail(did.error());
       *moved = *did || *moved;
     }
+    if (auto answers = look_for_answers(); !answers) return answers;
     if (*moved) continue;
     connection_->idle(event_.fd());
     event_.clear();
@@ -64,11 +65,7 @@ Result<void> RemoteSession::serve() {
 /// A server may leave requests where they are for as long as it has no room. So it is asked for a
 /// sign of life, well before its time is over.
 Result<void> RemoteSession::look_for_life() {
-  const bool awaits = [this] {
-    const std::lock_guard lock(mutex_);
-    return unanswered_ != 0;
-  }();
-  if (connection_->take_sign_of_life() || !awaits) {
+  if (connection_->take_sign_of_life() || !awaits_answers()) {
     silence_.end();
     return {};
   }
@@ -85,8 +82,35 @@ Result<void> RemoteSession::look_for_life() {
   return {};
 }
 
+/// Signs of life can be made by who does nothing. Views are no reason to wait for longer: they lie
+/// in this process' own memory.
+Result<void> RemoteSession::look_for_answers() {
+  if (std::exchange(has_answered_, false) || !awaits_answers()) {
+    without_answer_.end();
+    return {};
+  }
+  const auto waited = without_answer_.look();
+  if (waited < kPatiencesForAnswer * place_.patience) return {};
+  return fail(StatusCode::kPeerLost,
+              fmt::format("the server has answered nothing for {} s",
+                          std::chrono::round<std::chrono::seconds>(waited).count()));
+}
+
+bool RemoteSession::awaits_answers() const {
+  const std::lock_guard lock(mutex_);
+  return unanswered_ != 0;
+}
+
+/// A server that does its work begins the count of lost ones again.
+void RemoteSession::note_answer() noexcept {
+  has_answered_ = true;
+  retries_left_ = place_.options.retries;
+}
+
 /// Whether requests wait here for the next server, since this one has said that it ends.
-bool RemoteSession::holds_back() const noexcept { return draining_ && retries_left_ != 0; }
+bool RemoteSession::holds_back() const noexcept {
+  return draining_ && retries_left_ != 0 && !stops_retrying_;
+}
 
 /// Answers what was cancelled among the requests that are held back.
 Result<bool> RemoteSession::drop_cancelled() {
@@ -131,7 +155,7 @@ Result<bool> RemoteSession::send_queued() {
       fail_slot(index, {StatusCode::kCancelled, "cancelled while it was queued"});
       continue;
     }
-    auto message = retries_left_ != 0 ? slot.message : std::move(slot.message);
+    auto message = place_.options.retries != 0 ? slot.message : std::move(slot.message);
     auto sent = connection_->send(std::move(message), {{index, slot.number}});
     if (!sent) return fail(StatusCode::kPeerLost, sent.error().message());
   }
@@ -210,17 +234,17 @@ Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
     return lied(fmt::format("nothing was asked in slot {}, or something else", index));
   }
   if (message.head.type == ipc::MessageType::kFailed) {
-    auto status = ipc::read_error(message.text);
-    if (status && hold_back(index, *status)) return {};
-    fail_slot(index, status ? std::move(*status)
-                            : Status(StatusCode::kInternal, "the server's error is damaged"));
+    const auto status = ipc::read_error(message.text);
+    if (!status) return lied("its error is damaged");
+    if (hold_back(index, *status)) return {};
+    has_answered_ = true;
+    if (status->code() != StatusCode::kBusy) note_answer();
+    fail_slot(index, *status);
     return {};
   }
   auto report = ipc::read_report(message.text);
-  if (!report) {
-    fail_slot(index, {StatusCode::kInternal, "the server's report is damaged"});
-    return {};
-  }
+  if (!report) return lied("its report is damaged");
+  note_answer();
   Order order = free_slot(index);
   if (order.view) {
     try {
@@ -239,16 +263,18 @@ Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
 /// @param why  why the connection is lost; in the end, why there is none
 bool RemoteSession::connect_again(Status& why) {
   constexpr int kPause_ms = 50;
-  if (closing_ || retries_left_ == 0 || !may_pass(why.code())) return false;
+  if (retries_left_ == 0 || !may_pass(why.code())) return false;
   --retries_left_;
   connection_.reset();
   draining_ = false;
+  drop_used_up();
   const auto deadline = base::moment_after(place_.options.timeout);
-  while (!closing_) {
-    auto made = RemoteConnection::open(place_, deadline);
+  while (!closing_ && !stops_retrying_) {
+    auto made = RemoteConnection::open(place_, std::min(deadline, base::moment_after(kConnectTry)));
     if (made && (*made)->slots() >= slots_.size() && (*made)->input_bytes() >= max_input_bytes_) {
       connection_ = std::move(*made);
       silence_.end();
+      without_answer_.end();
       queue_again();
       return true;
     }
@@ -263,6 +289,20 @@ bool RemoteSession::connect_again(Status& why) {
     event_.clear();
   }
   return false;
+}
+
+/// Answers what was with so many servers that were lost that it may be why.
+void RemoteSession::drop_used_up() noexcept {
+  for (std::uint32_t index = 0; index < slots_.size(); ++index) {
+    const bool is_ours = [&] {
+      const std::lock_guard lock(mutex_);
+      Slot& slot = slots_[index];
+      if (slot.stage != Stage::kOffered) return false;
+      ++slot.order.losses;
+      return is_used_up(slot.order, place_.options.retries);
+    }();
+    if (is_ours) fail_slot(index, used_up(slots_[index].order));
+  }
 }
 
 /// All that was offered and not answered, in the order in which it was submitted.

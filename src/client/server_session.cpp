@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <algorithm>
 #include <client/server_session.hpp>
 #include <new>
@@ -11,6 +12,13 @@ Status copy_of(const Status& status) noexcept {
   } catch (...) {
     return {status.code(), std::string()};
   }
+}
+
+Status used_up(const Order& order) noexcept try {
+  return {StatusCode::kPeerLost,
+          fmt::format("{} connections were lost while the server had this request", order.losses)};
+} catch (...) {
+  return {StatusCode::kPeerLost, std::string()};
 }
 
 Result<Resized> copy_out(const Order& order, Report report, std::span<const std::uint8_t> stream) {

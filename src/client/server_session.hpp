@@ -25,6 +25,7 @@ struct Order {
   std::list<Completion> completion;               ///< one element with `completions`
   OutputSink sink;
   std::stop_token stop;
+  std::uint32_t losses = 0;  ///< connections that were lost while the server had it
 };
 
 /// Takes orders, and answers each once. Thread-safe, save receive(), which one thread calls.
@@ -49,6 +50,8 @@ class ServerSession {
   virtual void receive() noexcept = 0;
   /// Ends receive().
   virtual void close() noexcept = 0;
+  /// From now on a lost connection is not made anew, and nothing waits for another server.
+  virtual void stop_retrying() noexcept = 0;
 
   [[nodiscard]] virtual std::optional<Status> lost() const = 0;
   [[nodiscard]] virtual bool draining() const noexcept = 0;
@@ -64,6 +67,14 @@ class ServerSession {
 /// sink
 [[nodiscard]] Result<Resized> copy_out(const Order& order, Report report,
                                        std::span<const std::uint8_t> stream);
+/// Whether an order was with a server as often as it may be: who sends a request again and again
+/// that ends servers would end all of them.
+/// @param retries  @see ClientOptions
+[[nodiscard]] inline bool is_used_up(const Order& order, std::uint32_t retries) noexcept {
+  return order.losses > retries;
+}
+/// What such an order is answered with. Without memory for more, the code.
+[[nodiscard]] Status used_up(const Order& order) noexcept;
 /// Answers an order that has no slot, or none any more.
 void answer(Order& order, Result<Resized> result) noexcept;
 

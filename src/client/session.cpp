@@ -200,8 +200,12 @@ void Session::push(const std::vector<std::uint32_t>& slots) {
 }
 
 /// Called with the lock held. Whether requests wait for another server, since this one ends.
-bool Session::is_to_hold_back() const noexcept {
-  return has_left_ || (settings_.holds_back && draining());
+bool Session::is_to_hold_back() const noexcept { return has_left_ || (holds_back() && draining()); }
+
+bool Session::holds_back() const noexcept {
+  if (stops_retrying_) return false;
+  return settings_.hold_back == HoldBack::kAlways ||
+         (settings_.hold_back == HoldBack::kOnceAnswered && has_ever_answered_);
 }
 
 /// Called with the lock held. Seen after the next publish().

@@ -26,6 +26,13 @@ struct LeftBehind {
   std::vector<std::function<void()>> on_room;
 };
 
+/// When what a draining server has not taken is kept for leave_behind(), and not answered.
+enum class HoldBack : std::uint8_t {
+  kNever,
+  kOnceAnswered,  ///< after the first answer of that server
+  kAlways,
+};
+
 /// A session over shared memory, for as long as one connection lasts. Views and slices keep it
 /// alive beyond its client.
 class Session final : public ServerSession, public std::enable_shared_from_this<Session> {
@@ -35,8 +42,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
     /// Whether input_slice() gives out memory that the server sees. Else it gives none, and all of
     /// the input area is for copies.
     bool lends = true;
-    /// Whether what a draining server has not taken is kept for leave_behind(), not answered.
-    bool holds_back = false;
+    HoldBack hold_back = HoldBack::kNever;
     /// After so long without a sign of life, or kPatiencesForAnswer times as long without an
     /// answer, a server counts as gone; 0: never.
     std::chrono::milliseconds patience{0};
@@ -72,6 +78,10 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   void close() noexcept override;
   /// As close(), and the server learns of it at once: nothing that lies in its memory is wanted.
   void end() noexcept;
+  /// From now on nothing is kept for leave_behind(): what is, is answered with busy.
+  void stop_retrying() noexcept override { stops_retrying_ = true; }
+  /// Whether the server has answered anything since the connection was made.
+  [[nodiscard]] bool has_ever_answered() const noexcept { return has_ever_answered_; }
   /// Whether the server has sent what no server would, for which lost() was set.
   [[nodiscard]] bool server_lied() const noexcept { return server_lied_; }
 
@@ -119,6 +129,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   [[nodiscard]] std::optional<Status> refusal(const Order& order) const noexcept;
   std::size_t reserve(std::span<Order> orders, bool waits, std::function<void()>& on_room,
                       std::vector<std::uint32_t>& slots);
+  [[nodiscard]] bool holds_back() const noexcept;
   [[nodiscard]] bool is_to_hold_back() const noexcept;
   [[nodiscard]] Result<bool> reserve_one(Order& order, std::vector<std::uint32_t>& slots);
   void prepare(std::uint32_t slot);
@@ -135,13 +146,12 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   [[nodiscard]] Result<void> take_answer(const ipc::CompletionEntry& entry, Answers& answers);
   void answer_resized(std::uint32_t slot, Report report, std::span<const std::uint8_t> stream,
                       Answers& answers);
-  [[nodiscard]] Result<Resized> read_failure(std::size_t bytes) const;
   [[nodiscard]] Order free_slot(std::uint32_t slot) noexcept;
   [[nodiscard]] bool hold_back(std::uint32_t slot, const Status& status);
   [[nodiscard]] Result<void> sleep();
   [[nodiscard]] Result<void> look_for_life();
   [[nodiscard]] Result<void> look_for_answers();
-  void drop_cancelled() noexcept;
+  void answer_held() noexcept;
   void fail_slots(const std::vector<std::uint32_t>& slots, const Status& why) noexcept;
   void fail_slot(std::uint32_t slot, const Status& why) noexcept;
   void answered(std::size_t count) noexcept;
@@ -152,6 +162,8 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   const std::uint64_t slice_bytes_;  ///< of the input area: slices before, copies behind
   std::atomic<bool> closing_{false};
   std::atomic<bool> server_lied_{false};
+  std::atomic<bool> stops_retrying_{false};
+  std::atomic<bool> has_ever_answered_{false};
 
   mutable std::mutex mutex_;
   std::condition_variable room_;

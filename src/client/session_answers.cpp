@@ -147,19 +147,17 @@ Result<void> Session::take_answer(const ipc::CompletionEntry& entry, Answers& an
   const auto bytes = std::span<const std::byte>(report_).first(entry.report_bytes);
   // Until all that may take memory is there the request keeps its slot, where fail_all() finds it.
   if (!resized) {
-    auto failure = read_failure(bytes.size());
-    if (failure.error().code() == StatusCode::kPeerLost) return lied("it is here and says it left");
-    if (hold_back(entry.slot, failure.error())) return {};
-    answers.add(free_slot(entry.slot), std::move(failure));
+    auto why = ipc::read_error(bytes);
+    if (!why) return lied("its error is damaged");
+    if (why->code() == StatusCode::kPeerLost) return lied("it is here and says it left");
+    if (hold_back(entry.slot, *why)) return {};
+    if (why->code() != StatusCode::kBusy) has_ever_answered_ = true;
+    answers.add(free_slot(entry.slot), fail(std::move(*why)));
     return {};
   }
   auto report = ipc::read_report(bytes);
-  if (!report) {
-    Result<Resized> failure = fail(StatusCode::kInternal, "the server's report is damaged");
-    answers.add(free_slot(entry.slot), std::move(failure));
-    release_output(entry.offset);
-    return {};
-  }
+  if (!report) return lied("its report is damaged");
+  has_ever_answered_ = true;
   answer_resized(entry.slot, std::move(*report), area.subspan(entry.offset, entry.bytes), answers);
   return {};
 }
@@ -173,12 +171,6 @@ bool Session::hold_back(std::uint32_t slot, const Status& status) {
   if (!is_to_hold_back() || (!is_refused && !is_dropped)) return false;
   slots_[slot].stage = Stage::kHeld;
   return true;
-}
-
-Result<Resized> Session::read_failure(std::size_t bytes) const {
-  auto status = ipc::read_error(std::span<const std::byte>(report_).first(bytes));
-  if (!status) return fail(StatusCode::kInternal, "the server's error is damaged");
-  return fail(std::move(*status));
 }
 
 void Session::answer_resized(std::uint32_t slot, Report report,
@@ -240,7 +232,7 @@ Result<void> Session::sleep() {
 /// goes back to sleep once it has been woken, whatever the length of its queue.
 Result<void> Session::look_for_life() {
   if (settings_.patience.count() == 0) return {};
-  if (settings_.holds_back) drop_cancelled();
+  if (settings_.hold_back != HoldBack::kNever) answer_held();
   {
     const std::lock_guard lock(mutex_);
     const std::uint64_t reader = submissions_.reader();
@@ -277,14 +269,18 @@ Result<void> Session::look_for_answers() {
                           std::chrono::round<std::chrono::seconds>(waited).count()));
 }
 
-/// Answers what was cancelled among the requests that are held back.
-void Session::drop_cancelled() noexcept {
+/// Answers the requests that were held back and wait for no other server any more.
+void Session::answer_held() noexcept {
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
-    const bool is_ours = [&] {
-      const std::lock_guard lock(mutex_);
-      return slots_[slot].stage == Stage::kHeld && slots_[slot].cancelled;
-    }();
-    if (is_ours) fail_slot(slot, {StatusCode::kCancelled, "cancelled while it was queued"});
+    std::unique_lock lock(mutex_);
+    if (slots_[slot].stage != Stage::kHeld) continue;
+    const bool cancelled = slots_[slot].cancelled;
+    lock.unlock();
+    if (cancelled) {
+      fail_slot(slot, {StatusCode::kCancelled, "cancelled while it was queued"});
+    } else if (stops_retrying_) {
+      fail_slot(slot, {StatusCode::kBusy, "the server is draining"});
+    }
   }
 }
 
@@ -312,6 +308,7 @@ LeftBehind Session::leave_behind() {
   std::ranges::sort(held, {}, [this](std::uint32_t index) { return slots_[index].number; });
   for (const std::uint32_t index : held) {
     Slot& slot = slots_[index];
+    if (slot.stage == Stage::kSubmitted) ++slot.order.losses;
     // The copy is all that there is of an input which is the caller's no more.
     if (slot.copy) {
       slot.order.jpeg = pages_.input().subspan(slice_bytes_ + *slot.copy, slot.order.jpeg.size());

@@ -1,4 +1,4 @@
-// For how long a server has shown no sign of life.
+// For how long a server has shown no sign of life, and how long one is waited for.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,9 @@ namespace framewire::client {
 inline constexpr std::chrono::milliseconds kServerPatience{30'000};
 /// After so many times as long without an answer it counts as gone whatever signs it shows.
 inline constexpr int kPatiencesForAnswer = 20;
+/// For one try to connect again: who listens and never greets may not be who will be there next.
+/// Enough for the round trips of a handshake over a satellite.
+inline constexpr std::chrono::milliseconds kConnectTry{4'000};
 /// How often a client that waits looks for one.
 inline constexpr std::chrono::milliseconds kLookInterval{1'000};
 

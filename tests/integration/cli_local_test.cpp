@@ -57,6 +57,30 @@ class CliLocalServer : public CliLocal, public testing::WithParamInterface<int> 
     EXPECT_EQ(wait_for(server_).exit_code, 0);
     EXPECT_FALSE(fs::exists(socket()));
   }
+  void write_large_inputs() const {
+    for (int i = 0; i < 40; ++i) {
+      write_file(folder_ / ("in/large" + std::to_string(i) + ".jpg"), make_jpeg(1600, 1200));
+    }
+  }
+  /// @param outputs  of a batch that runs meanwhile
+  void kill_server_after(int outputs) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    // Whole files alone: unfinished ones, which come and go, have names of their own.
+    const auto finished = [this] {
+      int count = 0;
+      std::error_code ignored;
+      for (const auto& file : fs::directory_iterator(folder_ / "out", ignored)) {
+        count += file.path().extension() == ".jpg" ? 1 : 0;
+      }
+      return count;
+    };
+    while (finished() < outputs && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ::kill(server_, SIGKILL);
+    (void)wait_for(server_);
+    server_ = 0;
+  }
   pid_t server_ = 0;
 };
 
@@ -74,33 +98,28 @@ TEST_P(CliLocalServer, OutputsAndRowsAreThoseOfABatchAlone) {
 }
 
 TEST_P(CliLocalServer, ABatchWhoseServerIsKilledIsResumedByAnother) {
-  for (int i = 0; i < 40; ++i) {
-    write_file(folder_ / ("in/large" + std::to_string(i) + ".jpg"), make_jpeg(1600, 1200));
-  }
+  write_large_inputs();
   Words words = batch("out", with_server());
   const pid_t batch_process = start_program(words);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  // Whole files alone: unfinished ones, which come and go, have names of their own.
-  const auto finished = [this] {
-    int count = 0;
-    std::error_code ignored;
-    for (const auto& file : fs::directory_iterator(folder_ / "out", ignored)) {
-      count += file.path().extension() == ".jpg" ? 1 : 0;
-    }
-    return count;
-  };
-  while (finished() < 10 && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  ::kill(server_, SIGKILL);
-  (void)wait_for(server_);
-  server_ = 0;
+  kill_server_after(10);
   EXPECT_EQ(wait_for(batch_process).exit_code, 3) << "although a file that is no JPEG failed, too";
   CliLocalServer::SetUp();  // the dead server's socket is replaced
   words.push_back("--resume");
   const Ran resumed = run_program(words);
   EXPECT_EQ(resumed.exit_code, 1) << resumed.err;  // the file that is no JPEG
   EXPECT_EQ(read_tree(folder_ / "out").size(), 79u);
+}
+
+// It looks for another server for 20 seconds.
+TEST_P(CliLocalServer, ABatchWhoseServerIsGoneEndsSoonAfterASignal) {
+  write_large_inputs();
+  const pid_t batch_process = start_program(batch("out", with_server()));
+  kill_server_after(10);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto begun = std::chrono::steady_clock::now();
+  ::kill(batch_process, SIGINT);
+  EXPECT_EQ(wait_for(batch_process).exit_code, 130);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
 }
 
 INSTANTIATE_TEST_SUITE_P(InOneProcess, CliLocalServer, testing::Values(0));

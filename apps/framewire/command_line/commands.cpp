@@ -79,8 +79,8 @@ constexpr OptionSpec kBatchOwn[] = {
      "Connection"},
     {"interface", "NAME", "", "", "RDMA device and port of ucx-rdma, mlx5_0:1", "Connection"},
     {"retries", "N", "", "1",
-     "with --server: how often to connect again where the connection is lost, and send again what "
-     "has no answer; 0 to 1000",
+     "with --server: how often in a row to connect again where the connection is lost, and send "
+     "again what has no answer; 0 to 1000",
      "Connection"},
     {"progress", "WHEN", "auto|always|never|json", "auto",
      "show a progress line on standard error; auto: on terminals; json: a line of JSON a second",

@@ -7,6 +7,7 @@
 #include <base/file_descriptor.hpp>
 #include <base/unix_address.hpp>
 #include <chrono>
+#include <client/retries.hpp>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -56,6 +57,15 @@ class LocalRetry : public LocalServerTest {
       ++count;
     }
   }
+  /// Whoever connects there is never greeted.
+  [[nodiscard]] base::FileDescriptor listen_in_silence() const {
+    const auto address = base::unix_address(folder_.socket()).value();
+    base::FileDescriptor silent(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    const auto* where = reinterpret_cast<const sockaddr*>(&address);
+    EXPECT_EQ(::bind(silent.get(), where, sizeof address), 0);
+    EXPECT_EQ(::listen(silent.get(), 8), 0);
+    return silent;
+  }
   Client::Callback counted() {
     return [this](const Result<Resized>& made) {
       ++answers_;
@@ -90,10 +100,67 @@ TEST_F(LocalRetry, WhatHasNoAnswerGoesToTheNextServer) {
   EXPECT_FALSE(client.lost());
   slices_.clear();
   EXPECT_TRUE(client.input_slice(100));
-  // Once, and no more often.
+}
+
+// A client of many hours meets many servers.
+TEST_F(LocalRetry, AnAnswerBeginsTheCountAgain) {
+  start();
+  Client client = connect(retrying());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(client.resize(photo(), width(20))) << i;
+    server_.reset();
+    start();
+  }
+  // The fourth server has answered nothing.
+  const auto greeted = [this] {
+    const auto all = events();
+    return std::ranges::count(all, LocalEvent::Kind::kConnected, &LocalEvent::kind);
+  };
+  ASSERT_TRUE(soon([&] { return greeted() == 4; }));
   server_.reset();
+  start();
   EXPECT_TRUE(soon([&] { return client.lost().has_value(); }));
   EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kPeerLost);
+}
+
+// Nobody is there; then somebody who never greets.
+TEST_F(LocalRetry, WhoStopsRetryingIsAnsweredSoon) {
+  for (const bool listens : {false, true}) {
+    start();
+    ClientOptions options = retrying();
+    options.timeout = kPatience;
+    Client client = connect(options);
+    EXPECT_TRUE(client.resize(photo(), width(20)));
+    server_.reset();
+    base::FileDescriptor silent;
+    if (listens) silent = listen_in_silence();
+    // Whoever submits is held up until the next server is there.
+    auto submitting = std::async(std::launch::async, [&] { submit_copies(client, 5); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const auto begun = std::chrono::steady_clock::now();
+    client::Retries::stop(client);
+    submitting.get();
+    client.drain();
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2)) << listens;
+    EXPECT_TRUE(client.lost());
+    std::filesystem::remove(folder_.socket());
+  }
+  EXPECT_EQ(answers_, 10);
+  EXPECT_EQ(right_, 0);
+}
+
+TEST_F(LocalRetry, WhatIsHeldBackForTheNextServerIsAnsweredByAStop) {
+  start();
+  expect_pictures_as(*engine_);
+  Client client = connect(retrying());
+  submit_copies(client, 20);
+  ASSERT_TRUE(soon([&] { return answers_ > 2; }));
+  EXPECT_TRUE(server_->drain(kPatience));
+  ASSERT_TRUE(soon([&] { return client.draining(); }));
+  submit_copies(client, 6);
+  client::Retries::stop(client);
+  EXPECT_TRUE(soon([&] { return answers_ == 26; })) << "although the server is there";
+  EXPECT_LE(right_, 20);
 }
 
 TEST_F(LocalRetry, WhatADrainingServerDoesNotTakeGoesToTheNext) {
@@ -135,10 +202,7 @@ TEST_F(LocalRetry, WhoListensAndNeverGreetsHoldsUpNobodyWhoComesNext) {
   options.timeout = kPatience;
   Client client = connect(options);
   server_.reset();
-  const auto address = base::unix_address(folder_.socket()).value();
-  const base::FileDescriptor silent(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(::bind(silent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(silent.get(), 8), 0);
+  const base::FileDescriptor silent = listen_in_silence();
   auto submitting = std::async(std::launch::async, [&] { submit_copies(client, 5); });
   pollfd visitor{silent.get(), POLLIN, 0};
   ASSERT_EQ(::poll(&visitor, 1, static_cast<int>(kPatience.count())), 1);

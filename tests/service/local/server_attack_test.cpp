@@ -27,6 +27,13 @@ class LocalHostileServerAttack : public testing::Test {
       throw std::runtime_error("cannot listen");
     }
   }
+  /// Asks for what our memory has.
+  static ClientOptions modest_client() {
+    ClientOptions options = small_client();
+    options.input_bytes = kSizes.input_bytes;
+    options.output_bytes = kSizes.output_bytes;
+    return options;
+  }
   /// Accepts a client, and answers its greeting with these.
   void greet(const ipc::Word& word, std::span<const int> files) {
     peer_.emplace(base::FileDescriptor(::accept(listening_.get(), nullptr, nullptr)));
@@ -37,7 +44,7 @@ class LocalHostileServerAttack : public testing::Test {
   }
   [[nodiscard]] Status refusal(const ipc::Word& word, std::span<const int> files) {
     std::thread server([&] { greet(word, files); });
-    ClientOptions options = small_client();
+    ClientOptions options = modest_client();
     options.timeout = std::chrono::seconds(30);
     auto client = Client::connect(folder_.socket(), options);
     server.join();
@@ -47,7 +54,7 @@ class LocalHostileServerAttack : public testing::Test {
   [[nodiscard]] Client connect(std::uint32_t retries = 0) {
     pages_.emplace(ipc::SharedPages::make(kSizes).value());
     std::thread server([&] { greet(good_word(), std::array{pages_->fd()}); });
-    ClientOptions options = small_client();
+    ClientOptions options = modest_client();
     options.retries = retries;
     auto client = Client::connect(folder_.socket(), options);
     server.join();
@@ -102,7 +109,7 @@ TEST_F(LocalHostileServerAttack, MemoryThatCouldFailUsIsRefused) {
 }
 
 TEST_F(LocalHostileServerAttack, MoreMemoryThanWasAskedForIsRefused) {
-  const ClientOptions asked = small_client();
+  const ClientOptions asked = modest_client();
   for (const int which : {0, 1, 2}) {
     ipc::AreaSizes sizes{asked.slots, asked.input_bytes, asked.output_bytes};
     if (which == 0) sizes.slots += 1;
@@ -119,12 +126,27 @@ TEST_F(LocalHostileServerAttack, MoreMemoryThanWasAskedForIsRefused) {
   }
 }
 
+// Each input would be too large for it, as if that were the input's fault.
+TEST_F(LocalHostileServerAttack, LessMemoryThanWasAskedForIsRefusedByTheServersName) {
+  for (const int which : {0, 1, 2}) {
+    ipc::Word word = good_word();
+    if (which == 0) word.slots = 0;
+    if (which == 1) word.input_bytes -= ipc::kPageBytes;
+    if (which == 2) word.output_bytes = ipc::kPageBytes;
+    const Status said = refusal(word, std::array{ipc::SharedPages::make(kSizes).value().fd()});
+    EXPECT_EQ(said.code(), StatusCode::kPeerLost) << which;
+    EXPECT_THAT(said.message(), HasSubstr("cannot be"));
+    EXPECT_THAT(said.message(), HasSubstr(std::to_string(word.output_bytes)));
+    EXPECT_EQ(said.subject(), folder_.socket());
+  }
+}
+
 TEST_F(LocalHostileServerAttack, SignsOfLifeWithoutAnAnswerHoldNobodyForEver) {
   pages_.emplace(ipc::SharedPages::make(kSizes).value());
   std::thread server([&] { greet(good_word(), std::array{pages_->fd()}); });
   constexpr std::chrono::milliseconds kImpatient{100};
   const auto session =
-      client::LocalSession::connect({folder_.socket(), small_client(), kImpatient}).value();
+      client::LocalSession::connect({folder_.socket(), modest_client(), kImpatient}).value();
   server.join();
   std::thread receiving([&] { session->receive(); });
   std::jthread pretending([&](const std::stop_token& stop) {
@@ -191,10 +213,11 @@ TEST_F(LocalHostileServerAttack, AnswersThatCannotBeEndTheConnection) {
   }
 }
 
-TEST_F(LocalHostileServerAttack, DamagedReportsAreErrorsOfTheirRequest) {
+TEST_F(LocalHostileServerAttack, DamagedReportsEndTheConnection) {
   for (const auto outcome : {ipc::AnswerKind::kResized, ipc::AnswerKind::kFailed}) {
     const Status said = answer_of({0, static_cast<std::uint32_t>(outcome), 0, 10, 7, 0});
-    EXPECT_EQ(said.code(), StatusCode::kInternal);
+    EXPECT_EQ(said.code(), StatusCode::kPeerLost);
+    EXPECT_THAT(said.message(), HasSubstr("cannot be"));
     EXPECT_THAT(said.message(), HasSubstr("damaged"));
   }
 }
@@ -211,6 +234,33 @@ TEST_F(LocalHostileServerAttack, AServerThatSaysItHasLeftIsBelievedNoMore) {
   EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
   EXPECT_THAT(made.error().message(), HasSubstr("cannot be"));
   EXPECT_TRUE(soon([&] { return client.lost().has_value(); }));
+}
+
+// A server that ends whenever it works on that one, and does the others' work before.
+TEST_F(LocalHostileServerAttack, ARequestThatEndsServersIsNotSentForEver) {
+  constexpr std::uint32_t kRetries = 2;
+  Client client = connect(kRetries);
+  auto killer = client.submit(photo(), {});
+  for (std::uint32_t lost = 0; lost <= kRetries; ++lost) {
+    EXPECT_EQ(killer.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+    ASSERT_TRUE(soon([&] { return pages_->control().submitted == 1; }));
+    auto other = client.submit(photo(), {});
+    ASSERT_TRUE(soon([&] { return pages_->control().submitted == 2; }));
+    const std::size_t bytes = ipc::write_error({StatusCode::kUnsupported, "no"}, pages_->report(1));
+    complete({1, static_cast<std::uint32_t>(ipc::AnswerKind::kFailed), 0, 0,
+              static_cast<std::uint32_t>(bytes), 0});
+    EXPECT_EQ(other.get().error().code(), StatusCode::kUnsupported);
+    pages_.emplace(ipc::SharedPages::make(kSizes).value());
+    peer_.reset();
+    greet(good_word(), std::array{pages_->fd()});
+  }
+  ASSERT_EQ(killer.wait_for(kPatience), std::future_status::ready);
+  const auto made = killer.get();
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
+  EXPECT_THAT(made.error().message(), HasSubstr("3 connections were lost"));
+  EXPECT_FALSE(client.lost()) << "others go on";
+  EXPECT_EQ(pages_->control().submitted, 0u);
 }
 
 TEST_F(LocalHostileServerAttack, WhatAServerCancelsThatStaysIsAnswered) {

@@ -85,8 +85,11 @@ TEST_F(RemoteHostileServerAttack, AGreetingThatDoesNotComeIsWaitedForNoLongerTha
 }
 
 TEST_F(RemoteHostileServerAttack, AWelcomeThatCannotBeIsNoConnection) {
-  for (const auto& bytes : {PlayedEnd::welcome(5), PlayedEnd::hello(), PlayedEnd::Bytes(64),
-                            PlayedEnd::Bytes(1), PlayedEnd::Bytes(64u << 20)}) {
+  ipc::MessageHead end;
+  end.type = ipc::MessageType::kEnd;
+  for (const auto& bytes :
+       {PlayedEnd::welcome(5), PlayedEnd::hello(), PlayedEnd::Bytes(64), PlayedEnd::Bytes(1),
+        PlayedEnd::Bytes(64u << 20), PlayedEnd::make(end, "damaged")}) {
     play([&bytes](PlayedEnd& server) {
       ASSERT_TRUE(server.next());
       server.offer(bytes);
@@ -160,27 +163,16 @@ TEST_F(RemoteHostileServerAttack, LengthsAndBytesThatCannotBeEndTheConnection) {
   expect_loss("no message", [](PlayedEnd& server, std::uint64_t) { server.offer_length(640); });
 }
 
-TEST_F(RemoteHostileServerAttack, AReportThatIsNoneIsAnErrorOfThatRequestAlone) {
-  play([](PlayedEnd& server) {
-    ASSERT_TRUE(server.next());
-    server.offer(PlayedEnd::welcome());
-    for (int i = 0; i < 2; ++i) {
-      const auto request = server.next();
-      ASSERT_TRUE(request);
+TEST_F(RemoteHostileServerAttack, DamagedReportsEndTheConnection) {
+  for (const auto type : {ipc::MessageType::kResized, ipc::MessageType::kFailed}) {
+    expect_loss("damaged", [type](PlayedEnd& server, std::uint64_t number) {
       ipc::MessageHead head;
-      head.type = i == 0 ? ipc::MessageType::kResized : ipc::MessageType::kFailed;
-      head.slot = request->head.slot;
-      head.number = request->head.number;
-      server.offer(PlayedEnd::make(head, "rubbish", i == 0 ? photo() : Bytes()));
-    }
-    (void)server.until([] { return false; });
-  });
-  auto client = come();
-  ASSERT_TRUE(client);
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(client->resize(photo(), width(20)).error().code(), StatusCode::kInternal);
+      head.type = type;
+      head.number = number;
+      const bool resized = type == ipc::MessageType::kResized;
+      server.offer(PlayedEnd::make(head, "rubbish", resized ? photo() : Bytes()));
+    });
   }
-  EXPECT_FALSE(client->lost());
 }
 
 TEST_F(RemoteHostileServerAttack, AServerThatGoesSilentlyLosesNoAnswer) {

@@ -20,9 +20,8 @@ class RemoteSilence : public RemoteServerTest {
     remote_->close();
     thread_.join();
   }
-  void connect_to(const std::string& where) {
-    remote_ =
-        client::RemoteSession::connect({where, session(), small_client(), kShortTime}).value();
+  void connect_to(const std::string& where, std::chrono::milliseconds patience = kShortTime) {
+    remote_ = client::RemoteSession::connect({where, session(), small_client(), patience}).value();
     thread_ = std::thread([this] { remote_->receive(); });
   }
   std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg) {
@@ -61,6 +60,32 @@ TEST_F(RemoteSilence, AServerThatFetchesNothingCountsAsGone) {
     EXPECT_THAT(made.error().message(), HasSubstr("no sign of life"));
   }
   over.set_value();
+  playing.get();
+}
+
+TEST_F(RemoteSilence, SignsOfLifeWithoutAnAnswerHoldNobodyForEver) {
+  auto listener = transport::Listener::listen(":0", session()).value();
+  auto playing = std::async(std::launch::async, [&] {
+    PlayedEnd server(listener.accept(20'000).value());
+    ASSERT_TRUE(server.next());
+    server.offer(PlayedEnd::welcome());
+    ASSERT_TRUE(server.next());
+    ipc::MessageHead head;
+    head.type = ipc::MessageType::kDraining;
+    while (!server.channel().lost()) {
+      server.offer(PlayedEnd::make(head));
+      const auto next = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+      (void)server.until([&] { return std::chrono::steady_clock::now() > next; });
+    }
+  });
+  connect_to(fmt::format(":{}", listener.port()), std::chrono::milliseconds(100));
+  const Bytes file = photo();
+  auto answer = submit(file);
+  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  const auto made = answer.get();
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
+  EXPECT_THAT(made.error().message(), HasSubstr("answered nothing"));
   playing.get();
 }
 

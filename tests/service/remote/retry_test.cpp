@@ -1,0 +1,128 @@
+// Connections to servers on other hosts that are lost again and again, and not looked for any more.
+#include <atomic>
+#include <chrono>
+#include <client/retries.hpp>
+#include <future>
+#include <tests/service/remote/played_end.hpp>
+#include <tests/service/remote/remote_server_fixture.hpp>
+#include <tests/support/free_port.hpp>
+#include <thread>
+
+namespace framewire::service::remote::test {
+namespace {
+
+using testing::HasSubstr;
+
+class RemoteRetry : public RemoteServerTest {
+ protected:
+  static ClientOptions retrying(std::uint32_t retries = 1) {
+    ClientOptions options = small_client();
+    options.retries = retries;
+    return options;
+  }
+  static PlayedEnd::Bytes refusal(const ipc::Message& request) {
+    ipc::MessageHead head;
+    head.type = ipc::MessageType::kFailed;
+    head.slot = request.head.slot;
+    head.number = request.head.number;
+    std::array<std::byte, 1000> text;
+    const auto bytes = ipc::write_error({StatusCode::kUnsupported, "no"}, text);
+    return PlayedEnd::make(head, {reinterpret_cast<const char*>(text.data()), bytes});
+  }
+};
+
+TEST_F(RemoteRetry, AnAnswerBeginsTheCountAgain) {
+  const std::uint16_t port = framewire::test::free_port();
+  start({}, port);
+  Client client = connect(retrying());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(client.resize(photo(), width(20))) << i;
+    server_.reset();
+    start({}, port);
+  }
+  // The fourth server has answered nothing.
+  ASSERT_TRUE(soon([&] { return count(RemoteEvent::Kind::kConnected) == 4; }));
+  server_.reset();
+  start({}, port);
+  EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kPeerLost);
+}
+
+// A server that ends whenever it works on the first one, and does the others' work before.
+TEST_F(RemoteRetry, ARequestThatEndsServersIsNotSentForEver) {
+  constexpr int kRetries = 2;
+  auto listener = transport::Listener::listen(":0", session()).value();
+  std::atomic<int> sent{0};
+  auto playing = std::async(std::launch::async, [&] {
+    for (int i = 0; i <= kRetries + 1; ++i) {
+      PlayedEnd server(listener.accept(20'000).value());
+      ASSERT_TRUE(server.next());
+      server.offer(PlayedEnd::welcome());
+      auto request = server.next();
+      if (request && request->head.number == 1) {
+        ++sent;
+        request = server.next();
+      }
+      ASSERT_TRUE(request);
+      server.offer(refusal(*request));
+      // The next one is submitted once this one has been answered; it is lost.
+      (void)server.next();
+    }
+  });
+  Client client =
+      Client::connect(fmt::format(":{}", listener.port()), session(), retrying(kRetries)).value();
+  std::promise<Status> killed;
+  client.submit(photo(), width(20), [&](Result<Resized> made) {
+    killed.set_value(made ? Status(StatusCode::kInternal, "made") : made.error());
+  });
+  auto killer = killed.get_future();
+  for (int i = 0; i <= kRetries + 1; ++i) {
+    EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kUnsupported) << i;
+  }
+  ASSERT_EQ(killer.wait_for(kPatience), std::future_status::ready);
+  const Status why = killer.get();
+  EXPECT_EQ(why.code(), StatusCode::kPeerLost);
+  EXPECT_THAT(why.message(), HasSubstr("3 connections were lost"));
+  EXPECT_EQ(sent, kRetries + 1);
+  client.submit(photo(), width(20), {});
+  playing.get();
+  client::Retries::stop(client);
+}
+
+// Nobody is there; then somebody who never shakes hands.
+TEST_F(RemoteRetry, WhoStopsRetryingIsAnsweredSoon) {
+  for (const bool listens : {false, true}) {
+    const std::uint16_t port = framewire::test::free_port();
+    start({}, port);
+    ClientOptions options = retrying();
+    options.timeout = kPatience;
+    Client client = connect(options);
+    server_.reset();
+    std::optional<transport::Listener> silent;
+    if (listens)
+      silent.emplace(transport::Listener::listen(fmt::format(":{}", port), session()).value());
+    auto answer = client.submit(photo(), width(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const auto begun = std::chrono::steady_clock::now();
+    client::Retries::stop(client);
+    EXPECT_EQ(answer.get().error().code(), StatusCode::kPeerLost);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(listens ? 6 : 2));
+  }
+}
+
+TEST_F(RemoteRetry, WhatIsHeldBackForTheNextServerIsAnsweredByAStop) {
+  RemoteServerOptions server;
+  server.under_way = 1;
+  start(server);
+  Client client = connect(retrying());
+  EXPECT_TRUE(client.resize(photo(), width(20)));
+  EXPECT_TRUE(server_->drain(kPatience));
+  ASSERT_TRUE(soon([&] { return client.draining(); }));
+  auto answer = client.submit(photo(), width(20));
+  EXPECT_EQ(answer.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  client::Retries::stop(client);
+  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(answer.get().error().code(), StatusCode::kBusy);
+}
+
+}  // namespace
+}  // namespace framewire::service::remote::test
