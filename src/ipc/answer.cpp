@@ -211,7 +211,7 @@ std::optional<Status> read_error(std::span<const std::byte> bytes) {
   fields(message);
   fields(subject);
   fields(offset);
-  if (!fields.at_end()) return std::nullopt;
+  if (!fields.at_end() || number_of(code_of(code)) != code) return std::nullopt;
   Status status(code_of(code), std::move(message));
   // Both return the status itself, which must not be moved into itself.
   if (!subject.empty()) (void)std::move(status).about(std::move(subject));

@@ -135,7 +135,10 @@ TEST_F(RemoteClient, WhatIsLargerThanBothAllowIsRefusedByOne) {
   little.output_bytes = 500;
   Client client = connect(little);
   const Bytes large(20'001, 0xFF);
-  EXPECT_EQ(client.resize(large, width(80)).error().code(), StatusCode::kTooLarge);
+  const auto refused = client.resize(large, width(80));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kTooLarge);
+  EXPECT_THAT(refused.error().message(), HasSubstr("20000 that the server at " + address()));
   EXPECT_EQ(client.input_slice(20'001).error().code(), StatusCode::kTooLarge);
   const auto made = client.resize(photo(), {});
   ASSERT_FALSE(made);

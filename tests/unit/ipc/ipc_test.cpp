@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <framewire/batch.hpp>
 #include <ipc/answer.hpp>
 #include <ipc/area_allocator.hpp>
 #include <ipc/entries.hpp>
+#include <ipc/greeting.hpp>
 #include <ipc/layout.hpp>
 #include <ipc/options_text.hpp>
 #include <ipc/ring.hpp>
@@ -149,6 +151,20 @@ TEST(Answer, AnErrorComesBackWhole) {
   const Status bare = through(Status(StatusCode::kCancelled, "no"));
   EXPECT_EQ(bare.code(), StatusCode::kCancelled);
   EXPECT_FALSE(bare.offset());
+}
+
+TEST(Answer, AnErrorOfNoKnownCodeIsNone) {
+  std::array<std::byte, kReportBytes> memory;
+  const auto bytes = write_error({StatusCode::kBusy, "not now"}, memory);
+  const auto with = [&](std::uint32_t code) {
+    std::memcpy(memory.data(), &code, sizeof code);
+    return read_error(std::span(memory).first(bytes)).has_value();
+  };
+  EXPECT_TRUE(with(number_of(StatusCode::kInvalidInput)));
+  EXPECT_TRUE(with(number_of(StatusCode::kCancelled)));
+  for (const std::uint32_t code : {0U, number_of(StatusCode::kCancelled) + 1, UINT32_MAX}) {
+    EXPECT_FALSE(with(code)) << code;
+  }
 }
 
 /// Options of which as many as can be are not the default, with long texts.
