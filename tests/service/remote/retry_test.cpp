@@ -98,8 +98,9 @@ TEST_F(RemoteRetry, WhoStopsRetryingIsAnsweredSoon) {
     Client client = connect(options);
     server_.reset();
     std::optional<transport::Listener> silent;
-    if (listens)
+    if (listens) {
       silent.emplace(transport::Listener::listen(fmt::format(":{}", port), session()).value());
+    }
     auto answer = client.submit(photo(), width(20));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     const auto begun = std::chrono::steady_clock::now();
