@@ -123,14 +123,19 @@ std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std:
   const std::uint32_t n = plane.stored_corner;
   const std::size_t mcu_rows = (plane.height_blocks + plane.v - 1) / plane.v;
   const std::size_t blocks = mcu_rows * plane.mcu_columns * plane.blocks_per_mcu;
-  std::vector<std::int16_t> corners(blocks * n * n);
-  std::vector<std::int16_t> dc(blocks);
+  std::vector<std::int16_t> corners(blocks / plane.blocks_per_mcu * plane.mcu_bytes / 2);
   (void)cudaMemcpy(corners.data(), plane.coefficients, corners.size() * 2, cudaMemcpyDeviceToHost);
-  std::vector<std::uint8_t> row_pairs(blocks, codec::cuda::kAllRowPairs);
-  if (plane.row_pairs != nullptr) {
-    (void)cudaMemcpy(row_pairs.data(), plane.row_pairs, blocks, cudaMemcpyDeviceToHost);
+  // One of both is there.
+  std::vector<std::uint32_t> words(blocks);
+  std::vector<std::int16_t> dc(blocks);
+  codec::cuda::PlaneDesc on_host = plane;
+  if (plane.block_words != nullptr) {
+    (void)cudaMemcpy(words.data(), plane.block_words, blocks * 4, cudaMemcpyDeviceToHost);
+    on_host.block_words = words.data();
+  } else {
+    (void)cudaMemcpy(dc.data(), plane.dc, blocks * 2, cudaMemcpyDeviceToHost);
+    on_host.dc = dc.data();
   }
-  (void)cudaMemcpy(dc.data(), plane.dc, dc.size() * 2, cudaMemcpyDeviceToHost);
   const std::size_t edge_mcus =
       plane.right_edge * mcu_rows + plane.bottom_edge * std::size_t{plane.mcu_columns};
   std::vector<std::int16_t> edges(n == 8 ? 0 : edge_mcus * plane.blocks_per_mcu * 64);
@@ -152,11 +157,16 @@ std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std:
                                          x / plane.h, y / plane.v,
                                          static_cast<std::uint32_t>(block % plane.blocks_per_mcu))
                 : 0;
+      const codec::cuda::StoredBlock kept =
+          codec::cuda::stored_block(on_host, static_cast<std::uint32_t>(block));
+      const std::int16_t* const corner =
+          &corners[(block / plane.blocks_per_mcu * plane.mcu_bytes + plane.phase_bytes) / 2 +
+                   (block % plane.blocks_per_mcu - plane.phase) * n * n];
       for (std::uint32_t k = 0; k < n * n; ++k) {
-        const bool stored = (row_pairs[block] >> (k / n / 2) & 1) != 0;
-        const std::int16_t got = k == 0   ? dc[block]
+        const bool stored = (kept.row_pairs >> (k / n / 2) & 1) != 0;
+        const std::int16_t got = k == 0   ? static_cast<std::int16_t>(kept.dc)
                                  : whole  ? edges[edge * 64 + k / n * 8 + k % n]
-                                 : stored ? corners[block * n * n + k]
+                                 : stored ? corner[k]
                                           : std::int16_t{0};
         if (got != want[k / n * 8 + k % n]) {
           return fmt::format("block {},{} coefficient {},{}: {} instead of {}", x, y, k % n, k / n,

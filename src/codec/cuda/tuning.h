@@ -86,6 +86,15 @@ inline constexpr int kFullThreads = 256;
 /// registers, and so five thread blocks, all of decoding was 4 % slower (H200, 1920×1080).
 inline constexpr int kFullResident = 6;
 
+/// Threads of a block of the inverse DCT to reduced sizes, of kBlocksPerTile dct_blocks.
+inline constexpr int kReducedThreads = 128;
+/// The same for blocks that the picture fills only in part, of which up to kSide samples a side are
+/// made, a column by a thread. Few: an image has some hundred such blocks, and with one image alone
+/// all wait for them.
+inline constexpr int kEdgeThreads = 128;
+template <int kSide>
+inline constexpr std::uint32_t kEdgesPerTile = kEdgeThreads / (kSide > 4 ? 8 : 4);
+
 /// Threads of a block that builds the lookup table of an AC scan of a progressive file.
 inline constexpr int kAcTableThreads = 128;
 /// Codes that a chain takes in a round; in a refinement, plain ones behind one of any kind.

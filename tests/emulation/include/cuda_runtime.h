@@ -156,6 +156,12 @@ inline int __ffs(int value) {
   return value == 0 ? 0 : 1 + std::countr_zero(static_cast<unsigned>(value));
 }
 inline float __fdividef(float a, float b) { return a / b; }
+/// The sum, rounded down.
+inline float __fadd_rd(float a, float b) {
+  const double sum = static_cast<double>(a) + b;
+  const auto near = static_cast<float>(sum);
+  return near > sum ? std::nextafter(near, -std::numeric_limits<float>::infinity()) : near;
+}
 inline float __saturatef(float value) { return value >= 0 ? value <= 1 ? value : 1 : 0; }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 inline float __uint_as_float(unsigned value) { return std::bit_cast<float>(value); }

@@ -39,9 +39,9 @@ struct ProgressivePlane {
   std::uint32_t right_edge = 0;    ///< whether the last column's blocks are kept whole
   std::uint32_t bottom_edge = 0;
   std::uint64_t corner_mask = 0;  ///< bit k: the k-th coefficient sent lies in the corner
-  // DC, which the first scan leaves in that scan's order: see scan_block() in inverse_dct.cu.
-  const std::int16_t* dc_sums = nullptr;
-  std::int16_t* dc = nullptr;  ///< [blocks]
+  // DC, which the first scan leaves in that scan's order: see scan_block() in block_place.hpp.
+  const std::uint32_t* sums = nullptr;  ///< in the lower halves of word_of_block()
+  std::int16_t* dc = nullptr;           ///< [blocks]
   std::uint32_t dc_low_bit = 0;
   std::uint32_t h = 1;
   std::uint32_t v = 1;

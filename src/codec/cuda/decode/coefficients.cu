@@ -2,14 +2,15 @@
 // symbols a step (entry.hpp). Of each dct_block only the low-frequency corner that the inverse
 // transform reads is kept: it is collected in shared memory and stored as a whole. A subsequence
 // may begin inside a dct_block; what it finds of that block goes to `heads`, and join_heads_kernel
-// adds it later. DC differences have an array of their own, because summing them there touches 2
+// adds it later. DC differences lie in words of their own, because summing them there touches 4
 // bytes a block instead of a 32-byte sector.
 //
 // Source: Weißenberger and Schmidt (2018, 2021); see span_decoder.hpp.
 //
-// What limits (ncu, H200): the first-level cache is busy for 79 of 100 cycles. A step of a warp
-// takes some 120 instructions and 44 of its wavefronts, 18 of them for the stores of blocks that
-// end, since each lane's lie in lines of their own.
+// What limits (ncu, H200): the first-level cache is busy for 70 of 100 cycles, and where many
+// kernels run side by side, instructions. A step of a warp takes some 120 of these; in 19 of 20
+// steps some lane's block ends. Each store of a lane is a message of its own to the second-level
+// cache, which limits where blocks are short, as those of 4:4:4 are.
 //
 // Measured (H200, 373 KB images; µs an image of this kernel alone in batches of 512, and images/s
 // of the whole codec on 16 streams, in one run):
@@ -17,6 +18,18 @@
 //   one cursor, edges apart, words straight into registers   3.59  111,200
 //   pairs of words, quads in banks of their own, puts that
 //   end with the corner                                      3.48  111,700
+// In another run (387 KB of 4:2:0, 463 KB of 4:4:4; the latter's chrominance needs corners of 2):
+//   DC differences of 2 bytes, corners of 4×4                3.30    6.45
+//   differences in twos                                      3.12
+//   and of low blocks half of the sector                             8.29
+//   halves of a corner without anything left out             3.57    6.69
+//   words instead of differences, corners of 2 for low
+//   blocks, words in twos                                    3.28    6.65
+//   and a warp stores together, two lanes a corner           4.50    6.67
+// A sector of which a part is never written costs more than one that is. Low blocks pay for
+// themselves in the inverse transform, which takes 1.42 instead of 3.33 µs, and words where blocks
+// are whole: 4.96 instead of 5.82 µs, as no byte of its own tells which rows are stored.
+//
 // Earlier kernels, in another run:
 //   9-bit steps, 5 thread blocks a multiprocessor            3.9   104,000
 //   9-bit steps, 4                                           4.2   102,000
@@ -35,13 +48,10 @@
 //   lanes wait at a block's end for 4 or 8 symbols           no gain, 4.8
 //   a second buffer a lane, so that a warp stores together   4.8 (votes cost more than it saves)
 //   fewer registers for more warps                           4.9 at 42, 7.6 at 36
-// Four neighbouring MCUs a thread when summing DC: 0.54 instead of 0.35 µs; one image, no gain.
 #include <codec/cuda/decode/coefficients.hpp>
 #include <codec/cuda/decode/columns.hpp>
 #include <codec/cuda/decode/near_array.hpp>
-#include <codec/cuda/decode/tile_scan.hpp>
 #include <codec/cuda/zigzag.hpp>
-#include <cub/block/block_scan.cuh>
 #include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
@@ -122,34 +132,37 @@ FW_HD constexpr std::uint32_t corner_indices(std::uint32_t corner) {
   return corner == 8 ? 64 : corner == 4 ? 25 : corner == 2 ? 5 : 1;
 }
 
-/// Collects a block's corner in shared memory and stores it. Its first element is the DC
-/// difference, which also goes to `dc`. A corner is stored whole. Of a whole block, pairs of rows
-/// without a coefficient are left out, unless another subsequence joins its part (stored_rows()).
+/// Collects a block's corner in shared memory, and stores it and its word. Its first element is the
+/// DC difference, which counts in the word alone. Of a whole block, pairs of rows without a
+/// coefficient are left out, unless another subsequence joins its part.
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
 /// @tparam kEdges  whether some block may have to be kept whole besides its corner
 /// @tparam kPart   whether of some blocks DC alone is kept
-template <int kQuads, bool kEdges, bool kPart>
+/// @tparam kLow    whether some blocks are low
+template <int kQuads, bool kEdges, bool kPart, bool kLow>
 struct CornerSink {
   uint4* own;  ///< shared, kQuads of this thread, zero between blocks; quad i at i × kSpanThreads
-  std::uint8_t* coefficients;
-  std::int16_t* dc;
-  std::uint8_t* row_pairs;
+  std::uint8_t* at;                 ///< the next block's corner
+  std::uint32_t* words;             ///< ScanDesc::block_words
   NearArray<std::uint16_t> corner;  ///< Positions::corner
   const std::uint8_t* natural;      ///< Positions::natural
   uint4* head;                      ///< where the rest of a block goes that another thread began
   std::uint32_t indices;            ///< corner_indices()
-  std::uint32_t corner_bytes;
+  std::uint32_t bytes;              ///< corner_bytes() of blocks that are not low
   EdgeFinder edges;
   PartFinder part;
   std::uint32_t block = 0;
   bool continued = false;
+  bool low = false;
   bool kept = true;  ///< or DC alone
   std::int16_t* whole = nullptr;
-  std::uint32_t found = 0;  ///< pairs of rows that hold anything
+  std::uint32_t found = 0;      ///< pairs of rows that hold anything; where quads are eight
+  std::uint32_t even_word = 0;  ///< of the even block before an odd one; where some are low
 
-  __device__ void begin(std::uint32_t begun, bool began_before) {
+  __device__ void begin(std::uint32_t begun, bool began_before, bool marked) {
     block = begun;
     continued = began_before;
+    if constexpr (kLow) low = marked;
     if constexpr (kPart) kept = part.keeps(block);
     if constexpr (kEdges) whole = kept ? edges.find(block) : nullptr;
   }
@@ -169,34 +182,38 @@ struct CornerSink {
   }
   __device__ void end(bool complete) {
     const uint4 first = own[0];
-    auto* const target = continued
-                             ? head
-                             : reinterpret_cast<uint4*>(
-                                   coefficients + static_cast<std::uint64_t>(block) * corner_bytes);
-    if (!continued) dc[block] = static_cast<std::int16_t>(first.x);
+    const bool all = continued || !complete;
     if constexpr (kPart) {
       if (!kept) {
+        if (!continued) keep_word(word_of_block(first.x, 0));
         own[0] = make_uint4(0, 0, 0, 0);
         found = 0;
+        at += low ? corner_bytes(kLowSide) : bytes;
         return;
       }
     }
+    auto* const target = continued ? head : reinterpret_cast<uint4*>(at);
     if constexpr (kQuads == 8) {
-      store_rows(target, complete && !continued ? found : kAllRowPairs);
-      return;
+      const std::uint32_t pairs = all ? kAllRowPairs : found;
+      if (!continued) keep_word(word_of_block(first.x, pairs));
+      store_rows(target, pairs);
+      found = 0;
+    } else {
+      if (!continued) keep_word(word_of_block(first.x, kAllRowPairs));
+      if (continued || (bytes == 32 && !low)) {
+        target[0] = first;
+        target[1] = own[kSpanThreads];
+      } else if (low) {
+        *reinterpret_cast<uint2*>(target) = make_uint2(first.x, first.z);
+      } else if (bytes == 8) {
+        *reinterpret_cast<uint2*>(target) = make_uint2(first.x, first.y);
+      }
+      own[kSpanThreads] = make_uint4(0, 0, 0, 0);
+      own[0] = make_uint4(0, 0, 0, 0);
     }
-    if (corner_bytes == kQuads * 16 || continued) {
-      target[0] = first;
-#pragma unroll
-      for (int i = 1; i < kQuads; ++i) target[i] = own[i * kSpanThreads];
-    } else if (corner_bytes == 8) {
-      *reinterpret_cast<uint2*>(target) = make_uint2(first.x, first.y);
-    }
-#pragma unroll
-    for (int i = 0; i < kQuads; ++i) own[i * kSpanThreads] = make_uint4(0, 0, 0, 0);
+    at += low ? corner_bytes(kLowSide) : bytes;
   }
   __device__ void store_rows(uint4* target, std::uint32_t pairs) {
-    if (!continued) row_pairs[block] = static_cast<std::uint8_t>(pairs);
 #pragma unroll
     for (int i = 0; i < kQuads; i += 2) {
       if ((pairs >> (i / 2) & 1) == 0) continue;
@@ -204,7 +221,26 @@ struct CornerSink {
       target[i] = rows[0], target[i + 1] = rows[kSpanThreads];
       rows[0] = rows[kSpanThreads] = make_uint4(0, 0, 0, 0);
     }
-    found = 0;
+  }
+  /// Where many blocks are short, messages to the second-level cache are what limits: words go
+  /// there in twos. Elsewhere instructions are.
+  __device__ void keep_word(std::uint32_t word) {
+    if constexpr (!kLow) {
+      words[block] = word;
+    } else if ((block & 1) == 0) {
+      even_word = word;
+    } else {
+      if (even_word != 0) {
+        *reinterpret_cast<uint2*>(words + block - 1) = make_uint2(even_word, word);
+      } else {
+        words[block] = word;
+      }
+      even_word = 0;
+    }
+  }
+  /// Stores the word that waits for an odd block's, behind all blocks.
+  __device__ void flush() {
+    if (even_word != 0) words[block & ~1u] = even_word;
   }
 };
 
@@ -257,6 +293,10 @@ __device__ SubsequenceSpan load_span(const DecodeView& batch, const ScanDesc& sc
   return span;
 }
 
+__device__ std::uint8_t* corner_at(const ScanDesc& scan, std::uint32_t block) {
+  return reinterpret_cast<std::uint8_t*>(scan.coefficients) + place_corner(scan, block).at;
+}
+
 /// Whether a span has anything to decode.
 __device__ bool is_live(const SubsequenceSpan& span) {
   return span.state.bit < span.length && span.first_block < span.block_end;
@@ -298,28 +338,38 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
   load_positions(scan.corner, positions);
   __syncthreads();
   const SubsequenceSpan span = load_span(batch, scan, s, length);
-  const auto write = [&]<bool kEdges, bool kPart>() {
-    CornerSink<kQuads, kEdges, kPart> sink{own,
-                                           reinterpret_cast<std::uint8_t*>(scan.coefficients),
-                                           scan.dc,
-                                           scan.row_pairs,
-                                           NearArray<std::uint16_t>(positions.corner),
-                                           positions.natural,
-                                           batch.heads + static_cast<std::uint64_t>(s) * kQuads,
-                                           corner_indices(scan.corner),
-                                           scan.corner * scan.corner * 2,
-                                           {&scan},
-                                           {&scan}};
-    return write_span(words_of(batch, s), tables, {scan.block_tables, scan.period}, span.length,
-                      span.state, span.first_block, span.block_end, sink);
+  const auto write = [&]<bool kEdges, bool kPart, bool kLow>() {
+    CornerSink<kQuads, kEdges, kPart, kLow> sink{
+        own,
+        corner_at(scan, span.first_block),
+        scan.block_words,
+        NearArray<std::uint16_t>(positions.corner),
+        positions.natural,
+        batch.heads + static_cast<std::uint64_t>(s) * kQuads,
+        corner_indices(scan.corner),
+        corner_bytes(scan.corner),
+        {&scan},
+        {&scan}};
+    const SpanResult result =
+        write_span(words_of(batch, s), tables, {scan.marked_tables, scan.marked_period},
+                   span.length, span.state, span.first_block, span.block_end, sink);
+    sink.flush();
+    return result;
+  };
+  // A kernel with whole blocks keeps none besides, and has no low ones.
+  constexpr bool kCorners = kQuads != 8;
+  const bool edges = kCorners && __ballot_sync(0xFFFFFFFFu, meets_edge(batch, scan, span)) != 0;
+  const auto write_low_or_not = [&]<bool kEdges, bool kPart>() {
+    return scan.low_phases != 0 ? write.template operator()<kEdges, kPart, kCorners>()
+                                : write.template operator()<kEdges, kPart, false>();
   };
   SpanResult result;
   if (scan.keeps_part != 0) {
-    result = write.template operator()<kQuads != 8, true>();
-  } else if (kQuads != 8 && __ballot_sync(0xFFFFFFFFu, meets_edge(batch, scan, span)) != 0) {
-    result = write.template operator()<kQuads != 8, false>();
+    result = write_low_or_not.template operator()<kCorners, true>();
+  } else if (edges) {
+    result = write_low_or_not.template operator()<kCorners, false>();
   } else {
-    result = write.template operator()<false, false>();
+    result = write_low_or_not.template operator()<false, false>();
   }
   if (local >= scan.subsequence_slots) return;
   std::uint32_t faults = result.bad ? kBadCode : 0;
@@ -347,97 +397,16 @@ __global__ void __launch_bounds__(kSpanThreads)
   if (scan.keeps_part != 0 && !PartFinder{&scan}.keeps(span.first_block)) return;
   const auto* head =
       reinterpret_cast<const std::uint32_t*>(batch.heads + static_cast<std::uint64_t>(s) * kQuads);
-  const std::uint32_t corner_bytes = scan.corner * scan.corner * 2;
-  auto* corner = reinterpret_cast<std::uint32_t*>(
-      scan.coefficients + static_cast<std::uint64_t>(span.first_block) * (corner_bytes / 2));
-  for (std::uint32_t i = 0; i < corner_bytes / 4; ++i) {
-    if (head[i] != 0) atomicOr(corner + i, head[i]);
+  const CornerPlace place = place_corner(scan, span.first_block);
+  auto* const corner = reinterpret_cast<std::uint32_t*>(
+      reinterpret_cast<std::uint8_t*>(scan.coefficients) + place.at);
+  // In heads low blocks lie as others do.
+  const std::uint32_t row_words = place.bytes < corner_bytes(scan.corner) ? scan.corner / 2 : 1;
+  for (std::uint32_t i = 0; i < place.bytes / 4; ++i) {
+    const std::uint32_t found = head[i * row_words];
+    if (found != 0) atomicOr(corner + i, found);
   }
 }
-
-__device__ std::uint64_t add_lanes(std::uint64_t a, std::uint64_t b) {
-  constexpr std::uint64_t kTop = 0x8000800080008000ull;
-  return ((a & ~kTop) + (b & ~kTop)) ^ ((a ^ b) & kTop);
-}
-struct AddDc {
-  __device__ DcSum operator()(const DcSum& a, const DcSum& b) const {
-    return {b.restarted != 0 ? b.lanes : add_lanes(a.lanes, b.lanes), a.restarted | b.restarted};
-  }
-};
-
-/// Adds the differences of one MCU to `sums`. With `store`, replaces each difference by the sum up
-/// to it.
-__device__ std::uint64_t walk_mcu(const ScanDesc& scan, std::int16_t* block, std::uint64_t sums,
-                                  bool store) {
-  std::uint32_t components = scan.phase_components;
-  for (std::uint32_t i = 0; i < scan.blocks_per_mcu; ++i, components >>= 2) {
-    const std::uint32_t shift = (components & 3) * 16;
-    const std::uint64_t difference = static_cast<std::uint16_t>(block[i]);
-    sums = add_lanes(sums, difference << shift);
-    if (store) block[i] = static_cast<std::int16_t>(sums >> shift);
-  }
-  return sums;
-}
-
-using DcScan = cub::BlockScan<DcSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
-
-/// Sums the differences of kImageThreads MCUs from `first` on; `before` is the sum of the MCUs
-/// before them. @return their own sum
-__device__ DcSum sum_mcus(const DecodeView& batch, const ScanDesc& scan, std::uint32_t first,
-                          const DcSum& before, typename DcScan::TempStorage& storage, bool store) {
-  const std::uint32_t mcus = scan.end_block / scan.blocks_per_mcu;
-  const std::uint32_t segment_mcus = scan.segment_blocks / scan.blocks_per_mcu;
-  const std::uint32_t mcu = first + threadIdx.x;
-  std::int16_t* block = scan.dc + mcu * scan.blocks_per_mcu;
-  const bool restarts = mcu % segment_mcus == 0;
-  DcSum own{mcu < mcus ? walk_mcu(scan, block, 0, false) : 0, restarts ? 1u : 0u};
-  DcSum sum{};
-  DcSum total{};
-  DcScan(storage).ExclusiveScan(own, sum, before, AddDc(), total);
-  if (store && mcu < mcus) walk_mcu(scan, block, restarts ? 0 : sum.lanes, true);
-  return total;
-}
-
-__global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(DecodeView batch) {
-  gpu::grid_dependency_sync();
-  __shared__ typename DcScan::TempStorage storage;
-  const ScanDesc& scan = batch.scans[blockIdx.x];
-  if (batch.status[scan.image] != 0) return;
-  const std::uint32_t mcus = scan.end_block / scan.blocks_per_mcu;
-  DcSum before{0, 0};
-  for (std::uint32_t first = 0; first < mcus; first += kImageThreads) {
-    before = AddDc()(before, sum_mcus(batch, scan, first, before, storage, true));
-    __syncthreads();
-  }
-}
-
-/// First kernel where images are few: the sum of each tile of kImageThreads MCUs, a thread block a
-/// tile.
-__global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(DecodeView batch) {
-  gpu::grid_dependency_sync();
-  __shared__ typename DcScan::TempStorage storage;
-  const ScanDesc& scan = batch.scans[blockIdx.y];
-  const std::uint32_t first = blockIdx.x * kImageThreads;
-  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.end_block) return;
-  const DcSum total = sum_mcus(batch, scan, first, DcSum{0, 0}, storage, false);
-  if (threadIdx.x == 0) scan.dc_sums[blockIdx.x] = total;
-}
-
-/// Second kernel: the values of each tile, from the sums of the tiles before it.
-__global__ void __launch_bounds__(kImageThreads) spread_dc_kernel(DecodeView batch) {
-  gpu::grid_dependency_sync();
-  __shared__ typename DcScan::TempStorage storage;
-  const ScanDesc& scan = batch.scans[blockIdx.y];
-  const std::uint32_t first = blockIdx.x * kImageThreads;
-  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.end_block) return;
-  const DcSum before =
-      sum_of_tiles<DcScan>(scan.dc_sums, blockIdx.x, DcSum{0, 0}, AddDc(), storage);
-  (void)sum_mcus(batch, scan, first, before, storage, true);
-}
-
-}  // namespace
-
-namespace {
 
 template <int kQuads>
 void launch_write(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
@@ -461,16 +430,6 @@ void launch_write_coefficients(const DecodeView& batch, const Tile* tiles, std::
   } else {
     launch_write<8>(batch, tiles, tile_count, pairs, max_pairs, stream);
   }
-}
-
-void launch_sum_dc(const DecodeView& batch, std::uint32_t max_tiles, cudaStream_t stream) {
-  if (batch.scan_count < batch.layout.many_scans) {
-    const dim3 tiles(max_tiles, batch.scan_count);
-    gpu::launch(sum_dc_tiles_kernel, tiles, kImageThreads, 0, stream, batch);
-    gpu::launch(spread_dc_kernel, tiles, kImageThreads, 0, stream, batch);
-    return;
-  }
-  gpu::launch(sum_dc_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
 }
 
 }  // namespace framewire::codec::cuda

@@ -15,8 +15,4 @@ void launch_write_coefficients(const DecodeView& batch, const Tile* tiles, std::
                                bool reduced, const TablePair* pairs, std::uint32_t max_pairs,
                                cudaStream_t stream);
 
-/// Sums the DC differences of each component within each segment, in place.
-/// @param max_tiles  largest number of tiles of kImageThreads MCUs that a scan has
-void launch_sum_dc(const DecodeView& batch, std::uint32_t max_tiles, cudaStream_t stream);
-
 }  // namespace framewire::codec::cuda

@@ -4,6 +4,7 @@
 #include <base/checked.hpp>
 #include <codec/cuda/decode/candidate_states.hpp>
 #include <codec/cuda/decode/coefficients.hpp>
+#include <codec/cuda/decode/dc_sums.hpp>
 #include <codec/cuda/decode/decode_stage.hpp>
 #include <codec/cuda/decode/inverse_dct.hpp>
 #include <codec/cuda/decode/progressive_script.hpp>
@@ -41,8 +42,8 @@ void append_basis(std::vector<float>& out) {
 PlaneDesc DecodedPlane::resolve(const gpu::Memory& device) const {
   PlaneDesc plane = desc;
   plane.coefficients = device.at(coefficients);
-  plane.row_pairs = device.at_or_null(row_pairs);
-  plane.dc = device.at(dc);
+  plane.block_words = device.at_or_null(block_words);
+  plane.dc = device.at_or_null(dc);
   plane.edges = device.at(edges);
   plane.samples = external != nullptr ? external : device.at(samples);
   return plane;
@@ -150,8 +151,9 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
   const std::uint32_t edges =
       (desc.valid_x != 8 ? desc.height_blocks : 0) + (desc.valid_y != 8 ? desc.width_blocks : 0);
   if (desc.corner != 8) {
-    edge_tiles_[desc.corner > 4 ? 1 : 0].add_parts(
-        planes_.size(), base::ceil_div(edges, std::uint32_t{kBlocksPerTile}));
+    const bool wide = desc.corner > 4;
+    const std::uint32_t most = wide ? kEdgesPerTile<kEdgeSamples> : kEdgesPerTile<4>;
+    edge_tiles_[wide ? 1 : 0].add_parts(planes_.size(), base::ceil_div(edges, most));
   }
   planes_.add(plane);
 }
@@ -171,6 +173,7 @@ void DecodeStage::add_upload(const Item& item, std::size_t component, gpu::Arena
   PlaneDesc& desc = plane.desc;
   desc.corner = corner;
   desc.stored_corner = upload.corner;
+  desc.mcu_bytes = corner_bytes(upload.corner);
   desc.mcu_columns = desc.width_blocks;
   desc.mcu_rows = desc.height_blocks;
   desc.right_edge = upload.right_edge ? 1 : 0;

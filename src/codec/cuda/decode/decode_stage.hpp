@@ -35,8 +35,9 @@ struct Fetch {
 /// A scan as it is planned: its descriptor, and slices for what the descriptor will point to.
 struct ScanPlan {
   ScanDesc desc;  ///< without addresses
-  gpu::Slice<std::uint8_t> data, row_pairs;
-  gpu::Slice<std::int16_t> coefficients, dc, edges;
+  gpu::Slice<std::uint8_t> data;
+  gpu::Slice<std::int16_t> coefficients, edges;
+  gpu::Slice<std::uint32_t> block_words;
   gpu::Slice<DcSum> dc_sums;
   gpu::Slice<std::uint32_t> segment_start, segment_first, marker_counts;
 
@@ -50,9 +51,10 @@ struct ScanPlan {
 struct DecodedPlane {
   PlaneDesc desc;  ///< without addresses
   BlockRect needed;
-  gpu::Slice<std::uint8_t> row_pairs, samples;
+  gpu::Slice<std::uint8_t> samples;
   std::uint8_t* external = nullptr;  ///< Item::targets; not null: instead of `samples`
   gpu::Slice<std::int16_t> coefficients, dc, edges;
+  gpu::Slice<std::uint32_t> block_words;
 
   [[nodiscard]] PlaneDesc resolve(const gpu::Memory& device) const;
 };

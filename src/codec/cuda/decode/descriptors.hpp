@@ -14,14 +14,21 @@ namespace framewire::codec::cuda {
 /// Bytes behind a scan's data that kernels may read.
 inline constexpr std::uint32_t kScanGuardBytes = 16;
 
+/// dc_run_blocks() at most.
+inline constexpr std::uint32_t kMaxDcRun = 12;
 /// Sums of DC differences of up to four components, 16 bits each, modulo 2^16.
 struct DcSum {
   std::uint64_t lanes;
   std::uint64_t restarted;  ///< a segment begins in between; only what lies behind counts
 };
 
-/// Side of the corner that is stored for planes which need one of N×N. Blocks of which 5 or 6 are
-/// needed are stored whole, in pairs of rows: see stored_rows().
+/// Blocks whose DC differences one thread adds up: whole MCUs, of which none has more blocks.
+FW_HD constexpr std::uint32_t dc_run_blocks(std::uint32_t blocks_per_mcu) {
+  return kMaxDcRun / blocks_per_mcu * blocks_per_mcu;
+}
+
+/// Side of the corner that is stored for planes which need one of N×N. Of blocks whose corner has
+/// four rows or more, pairs of rows are stored: see word_of_block().
 FW_HD constexpr std::uint32_t stored_side(std::uint32_t corner) { return corner > 4 ? 8 : corner; }
 
 /// Index of a corner among 1, 2, 4, 5, 6 and 8.
@@ -43,6 +50,10 @@ struct ScanDesc {
   std::uint32_t subsequence_slots = 0;  ///< reserved; those behind the scan's end stay empty
   std::uint32_t block_tables = 0;       ///< of the first `period` blocks of an MCU; PhasePattern
   std::uint32_t period = 1;
+  std::uint32_t marked_tables = 0;  ///< the same, low blocks marked
+  std::uint32_t marked_period = 1;
+  std::uint32_t low_phases = 0;  ///< bit i: block i of an MCU is low; only where N is 4
+  std::uint32_t mcu_bytes = 0;   ///< of coefficients
   std::uint32_t blocks_per_mcu = 1;
   std::uint32_t phase_components = 0;  ///< scan component of each block of an MCU, 2 bits a block
   std::uint32_t total_blocks = 0;
@@ -51,10 +62,9 @@ struct ScanDesc {
   std::uint32_t has_restarts = 0;
   std::uint32_t pair_count = 1;
   std::uint32_t pairs[4] = {};           ///< table pair of each slot
-  std::int16_t* coefficients = nullptr;  ///< [total_blocks][N×N]
-  std::uint8_t* row_pairs = nullptr;     ///< [total_blocks] of whole blocks; see stored_rows()
-  std::int16_t* dc = nullptr;            ///< [total_blocks] differences, later values
-  DcSum* dc_sums = nullptr;              ///< [tiles of kImageThreads MCUs]
+  std::int16_t* coefficients = nullptr;  ///< corners where place_corner() says
+  std::uint32_t* block_words = nullptr;  ///< [total_blocks] DC differences, later values
+  DcSum* dc_sums = nullptr;              ///< [tiles of kImageThreads × dc_run_blocks()]
   // The next three only for scans with restart markers.
   std::uint32_t* segment_start = nullptr;  ///< [segment_count + 1] byte offsets in the scan
   std::uint32_t* segment_first = nullptr;  ///< [segment_count + 1] first subsequence of each
@@ -82,6 +92,32 @@ FW_HD inline std::uint32_t lead_bytes(const ScanDesc& scan) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(scan.data) % 16);
 }
 
+FW_HD constexpr std::uint32_t corner_bytes(std::uint32_t side) { return side * side * 2; }
+/// Low blocks are those of which corners of 2 or 1 are needed, where others of the scan need 4.
+/// They have corners of 2, so that four of them lie in a sector.
+inline constexpr std::uint32_t kLowSide = 2;
+
+struct CornerPlace {
+  std::uint64_t at;     ///< byte in ScanDesc::coefficients
+  std::uint32_t bytes;  ///< of this corner
+};
+/// Where the corner of a block lies: MCUs one behind the other, and in these the blocks.
+FW_HD inline CornerPlace place_corner(const ScanDesc& scan, std::uint32_t block) {
+  if (scan.low_phases == 0) {
+    const std::uint32_t bytes = corner_bytes(scan.corner);
+    return {static_cast<std::uint64_t>(block) * bytes, bytes};
+  }
+  const std::uint32_t mcu = block / scan.blocks_per_mcu;
+  const std::uint32_t phase = block - mcu * scan.blocks_per_mcu;
+  const std::uint32_t own = corner_bytes(scan.corner);
+  CornerPlace place{static_cast<std::uint64_t>(mcu) * scan.mcu_bytes, own};
+  for (std::uint32_t i = 0; i <= phase; ++i) {
+    place.bytes = (scan.low_phases >> i & 1) != 0 ? corner_bytes(kLowSide) : own;
+    if (i < phase) place.at += place.bytes;
+  }
+  return place;
+}
+
 /// Index among a scan's edge blocks. Only for blocks of an MCU at an edge that is kept.
 FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t mcu_columns,
                                         std::uint32_t mcu_rows, std::uint32_t blocks_per_mcu,
@@ -94,12 +130,13 @@ FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t 
 /// One component, to be inverse-transformed into a plane.
 struct PlaneDesc {
   const std::int16_t* coefficients = nullptr;
-  const std::uint8_t* row_pairs = nullptr;  ///< as in ScanDesc; null: all rows are stored
-  const std::int16_t* dc = nullptr;         ///< [blocks] in scan order like the coefficients
+  // In scan order like the coefficients: words, or DC where all rows of all blocks are stored.
+  const std::uint32_t* block_words = nullptr;
+  const std::int16_t* dc = nullptr;
   std::uint8_t* samples = nullptr;
   std::uint32_t image = 0;
   std::uint32_t corner = 8;         ///< N of this plane
-  std::uint32_t stored_corner = 8;  ///< of its scan: stored_side() of the largest that it needs
+  std::uint32_t stored_corner = 8;  ///< side of its blocks' corners in `coefficients`
   std::uint32_t width_px = 0;
   std::uint32_t height_px = 0;
   std::uint32_t pitch_bytes = 0;  ///< a multiple of 16
@@ -114,6 +151,8 @@ struct PlaneDesc {
   std::uint32_t v = 1;
   std::uint32_t phase = 0;  ///< of the component's first block in an MCU
   std::uint32_t blocks_per_mcu = 1;
+  std::uint32_t phase_bytes = 0;  ///< where its corner begins there
+  std::uint32_t mcu_bytes = 0;    ///< of the coefficients of an MCU
   std::uint32_t mcu_columns = 0;
   std::uint32_t mcu_rows = 0;
   std::uint32_t right_edge = 0;  ///< of the scan, as in ScanDesc
@@ -145,13 +184,24 @@ struct DecodeView {
   const float* edge_basis = nullptr;  ///< [corner_index() of 1 to 6][valid 1 to 8][kEdgeSamples][8]
 };
 
-/// stored_rows() of a block of which all four pairs of rows are stored.
+/// Pairs of rows of a block of which all are stored.
 inline constexpr std::uint32_t kAllRowPairs = 15;
 
-/// Which pairs of rows of a block are stored; bit 0 for the first. The other pairs are zero: their
-/// memory holds something older and must not be read.
-FW_HD inline std::uint32_t stored_rows(const PlaneDesc& plane, std::uint32_t block) {
-  return plane.row_pairs == nullptr ? kAllRowPairs : plane.row_pairs[block];
+/// A block's word: in the lower half its DC difference, later its value; above it which pairs of
+/// rows of its corner are stored, the first at bit 16. The other pairs are zero: their memory holds
+/// something older and must not be read. No word is 0.
+FW_HD constexpr std::uint32_t word_of_block(std::uint32_t dc, std::uint32_t row_pairs) {
+  return 1u << 31 | row_pairs << 16 | (dc & 0xFFFF);
+}
+
+struct StoredBlock {
+  std::int32_t dc;
+  std::uint32_t row_pairs;
+};
+FW_HD inline StoredBlock stored_block(const PlaneDesc& plane, std::uint32_t block) {
+  if (plane.block_words == nullptr) return {plane.dc[block], kAllRowPairs};
+  const std::uint32_t word = plane.block_words[block];
+  return {static_cast<std::int16_t>(word & 0xFFFF), word >> 16 & kAllRowPairs};
 }
 
 /// Bit of lengths[]: the subsequence is the first of its segment.

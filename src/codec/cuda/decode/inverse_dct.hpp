@@ -15,7 +15,7 @@ void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_
 
 /// Overwrites the blocks that the picture fills only in part, their padding first replaced by the
 /// last valid samples (docs/decisions/0002).
-/// @param tiles  device; part = index of kBlocksPerTile edge blocks of plane `owner`: the last
+/// @param tiles  device; part = index of kEdgesPerTile<> edge blocks of plane `owner`: the last
 ///               column from the top, then the last row from the left
 /// @param wide   whether their corners are 5 or 6; false: 4 or less
 void launch_inverse_edges(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,

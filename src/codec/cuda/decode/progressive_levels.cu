@@ -95,8 +95,8 @@ __device__ void place_dc(const ProgressivePlane& plane) {
     const std::uint32_t x = i - y * plane.width_blocks;
     const std::uint32_t mcu = y / plane.v * plane.mcu_columns + x / plane.h;
     const std::uint32_t phase = plane.phase + y % plane.v * plane.h + x % plane.h;
-    const std::int16_t sum = plane.dc_sums[mcu * plane.blocks_per_mcu + phase];
-    plane.dc[i] = static_cast<std::int16_t>(static_cast<std::uint32_t>(sum) << plane.dc_low_bit);
+    const std::uint32_t sum = plane.sums[mcu * plane.blocks_per_mcu + phase] & 0xFFFF;
+    plane.dc[i] = static_cast<std::int16_t>(sum << plane.dc_low_bit);
   }
 }
 

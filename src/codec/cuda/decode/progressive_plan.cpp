@@ -62,7 +62,7 @@ gpu::Slice<std::int16_t> ProgressivePlanePlan::edges() const {
 ProgressivePlane ProgressivePlanePlan::resolve(const gpu::Memory& device) const {
   ProgressivePlane plane = desc;
   plane.levels = device.at(levels);
-  plane.dc_sums = device.at(dc_sums);
+  plane.sums = device.at(sums);
   plane.dc = device.at(dc);
   return plane;
 }
@@ -87,7 +87,8 @@ std::uint32_t ProgressivePlan::add_plane(const jpeg::Component& component, std::
   const std::uint32_t blocks = desc.width_blocks * desc.height_blocks;
   const std::uint32_t edge_blocks =
       desc.right_edge * desc.height_blocks + desc.bottom_edge * desc.width_blocks;
-  desc.edges_at = blocks * corner * corner;
+  // Edge blocks are read by rows of 16 bytes.
+  desc.edges_at = base::ceil_div(blocks * corner * corner, 8u) * 8;
   const std::uint32_t levels = desc.edges_at + edge_blocks * 64;
   desc.level_count = levels + levels % 2;
   plane.levels = arena.add<std::int16_t>(Part::kZeroed, desc.level_count);

@@ -35,7 +35,8 @@ struct DcRefinementPlan {
 
 struct ProgressivePlanePlan {
   ProgressivePlane desc;  ///< without addresses
-  gpu::Slice<std::int16_t> levels, dc_sums, dc;
+  gpu::Slice<std::int16_t> levels, dc;
+  gpu::Slice<std::uint32_t> sums;
 
   /// The part of `levels` that holds whole edge blocks.
   [[nodiscard]] gpu::Slice<std::int16_t> edges() const;

@@ -1,6 +1,7 @@
 #include <codec/cuda/tuning.h>
 #include <algorithm>
 #include <base/checked.hpp>
+#include <bit>
 #include <codec/cuda/decode/decode_stage.hpp>
 #include <codec/cuda/decode/progressive_script.hpp>
 #include <jpeg/huffman.hpp>
@@ -42,14 +43,34 @@ jpeg::HuffmanTable mark_dc_alone(jpeg::HuffmanTable table) {
   return table;
 }
 
+/// Plans how an MCU's corners lie, and its tables.
+/// @param low  bit i: of block i a corner of 2 or 1 is needed
+void plan_mcu(std::uint32_t low, ScanDesc& desc) {
+  const auto count = static_cast<int>(desc.blocks_per_mcu);
+  // Corners of 4 begin at multiples of 16 bytes, so none lies behind a low one.
+  const bool are_last = std::popcount(low) + std::countr_zero(low) == count;
+  if (desc.corner == 4 && are_last) desc.low_phases = low;
+  desc.marked_tables = desc.block_tables;
+  for (int i = 0; i < count; ++i) {
+    const bool is_low = (desc.low_phases >> i & 1) != 0;
+    if (is_low) desc.marked_tables |= 1u << (3 * i);
+    desc.mcu_bytes += corner_bytes(is_low ? kLowSide : desc.corner);
+  }
+  if (desc.low_phases != 0) desc.mcu_bytes = base::ceil_div(desc.mcu_bytes, 16u) * 16;
+  for (auto [tables, period] : {std::pair{&desc.block_tables, &desc.period},
+                                std::pair{&desc.marked_tables, &desc.marked_period}}) {
+    *period = shortest_period(*tables, desc.blocks_per_mcu);
+    *tables &= (1u << (3 * *period)) - 1;
+  }
+}
+
 }  // namespace
 
 ScanDesc ScanPlan::resolve(const gpu::Memory& device) const {
   ScanDesc scan = desc;
   scan.data = device.at(data);
   scan.coefficients = device.at(coefficients);
-  scan.row_pairs = device.at_or_null(row_pairs);
-  scan.dc = device.at(dc);
+  scan.block_words = device.at(block_words);
   scan.dc_sums = device.at(dc_sums);
   scan.segment_start = device.at_or_null(segment_start);
   scan.segment_first = device.at_or_null(segment_first);
@@ -85,6 +106,7 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
   const bool alone = count == 1;
   std::uint32_t phase = 0;
   std::uint32_t mcus = 0;
+  std::uint32_t low = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t c = scan.component[i];
     const jpeg::Component& component = file.frame.components[c];
@@ -104,31 +126,33 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
     for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase) {
       desc.block_tables |= 2 * slot << (3 * phase);
       desc.phase_components |= static_cast<std::uint32_t>(i) << (2 * phase);
+      if (scales[c] <= 2) low |= 1u << phase;
     }
     plane.corner = static_cast<std::uint32_t>(scales[c]);
     desc.corner = std::max(i == 0 ? 0u : desc.corner, stored_side(plane.corner));
   }
   desc.blocks_per_mcu = phase;
-  desc.period = shortest_period(desc.block_tables, phase);
-  desc.block_tables &= (1u << (3 * desc.period)) - 1;
+  // DC is kept in any case.
+  if (sends_dc_alone(file)) desc.corner = 1;
+  plan_mcu(low, desc);
   desc.total_blocks = mcus * phase;
   desc.mcu_columns = planes_of[scan.component[0]].desc.mcu_columns;
   desc.mcu_rows = mcus / desc.mcu_columns;
   choose_part(item, scan, planes_of, desc);
-  // DC is kept in any case.
-  if (sends_dc_alone(file)) desc.corner = 1;
   place_scan(item, scan, arena, bytes, made);
   for (std::size_t i = 0; i < count; ++i) {
     DecodedPlane& plane = planes_of[scan.component[i]];
     plane.coefficients = made.coefficients;
-    plane.row_pairs = made.row_pairs;
-    plane.dc = made.dc;
+    plane.block_words = made.block_words;
     plane.edges = made.edges;
     plane.desc.mcu_rows = desc.mcu_rows;
     plane.desc.right_edge = desc.right_edge;
     plane.desc.bottom_edge = desc.bottom_edge;
-    plane.desc.stored_corner = desc.corner;
+    const bool is_low = (desc.low_phases >> plane.desc.phase & 1) != 0;
+    plane.desc.stored_corner = is_low ? kLowSide : desc.corner;
     plane.desc.blocks_per_mcu = phase;
+    plane.desc.phase_bytes = static_cast<std::uint32_t>(place_corner(desc, plane.desc.phase).at);
+    plane.desc.mcu_bytes = desc.mcu_bytes;
   }
   add_subsequences(made);
   max_pairs_ = std::max(max_pairs_, desc.pair_count);
@@ -165,17 +189,14 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   desc.has_restarts = interval != 0 && interval < mcus ? 1 : 0;
   desc.segment_blocks = desc.has_restarts != 0 ? interval * desc.blocks_per_mcu : desc.total_blocks;
   desc.segment_count = base::ceil_div(desc.total_blocks, desc.segment_blocks);
-  made.dc = arena.add<std::int16_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
-  const std::uint32_t dc_tiles = base::ceil_div(mcus, std::uint32_t{kImageThreads});
+  made.block_words =
+      arena.add<std::uint32_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
+  const std::uint32_t dc_tiles =
+      base::ceil_div(desc.total_blocks, kImageThreads * dc_run_blocks(desc.blocks_per_mcu));
   made.dc_sums = arena.add<DcSum>(Part::kEarly, dc_tiles, gpu::kVectorAlignment);
   max_dc_tiles_ = std::max(max_dc_tiles_, dc_tiles);
   made.coefficients = arena.add<std::int16_t>(
-      Part::kScratch,
-      sends_dc_alone(file) ? 0 : std::uint64_t{desc.total_blocks} * desc.corner * desc.corner);
-  if (desc.corner == 8) {
-    made.row_pairs =
-        arena.add<std::uint8_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
-  }
+      Part::kScratch, sends_dc_alone(file) ? 0 : std::uint64_t{mcus} * (desc.mcu_bytes / 2));
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
   desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;
@@ -252,7 +273,7 @@ void DecodeStage::add_progressive(const Item& item, gpu::Arena& arena,
     DecodedPlane& plane = planes_of[c];
     PlaneDesc& desc = plane.desc;
     ProgressivePlanePlan made;
-    made.dc_sums = plane.dc;
+    made.sums = plane.block_words;
     made.desc.image = image;
     made.desc.dc_low_bit = first_low_bits_[c];
     made.desc.h = desc.h;
@@ -265,11 +286,13 @@ void DecodeStage::add_progressive(const Item& item, gpu::Arena& arena,
     if (c == 0) first_plane = index;
     const ProgressivePlanePlan& planned = progressive_.plane(index);
     plane.coefficients = planned.levels;
+    plane.block_words = {};
     plane.dc = planned.dc;
     plane.edges = planned.edges();
     desc.stored_corner = stored_side(desc.corner);
     desc.h = desc.v = desc.blocks_per_mcu = 1;
-    desc.phase = 0;
+    desc.phase = desc.phase_bytes = 0;
+    desc.mcu_bytes = corner_bytes(desc.stored_corner);
     desc.mcu_columns = planned.desc.width_blocks;
     desc.mcu_rows = planned.desc.height_blocks;
     desc.right_edge = planned.desc.right_edge;

@@ -27,7 +27,8 @@ FW_HD constexpr DecodeState unpack(std::uint32_t s) { return {s & 31, s >> 5 & 1
 
 /// Which tables the blocks of an MCU use.
 struct PhasePattern {
-  std::uint32_t tables = 0;  ///< 3 bits a block: twice its slot, the number of its DC table
+  std::uint32_t tables = 0;  ///< 3 bits a block: twice its slot, the number of its DC table; the
+                             ///< lowest may mark it
   std::uint32_t period = 1;  ///< after how many blocks they repeat
 };
 
@@ -43,7 +44,8 @@ class TableOrder {
     asm volatile("" : "+r"(wrap_));  // or a shift is computed anew for each block
 #endif
   }
-  FW_HD std::uint32_t dc_table() const { return tables_ & 7; }
+  FW_HD std::uint32_t dc_table() const { return tables_ & 6; }
+  FW_HD bool marked() const { return (tables_ & 1) != 0; }
   FW_HD void next() { tables_ = (tables_ >> 3) + (tables_ & 7) * wrap_; }
 
  private:
@@ -185,8 +187,8 @@ inline constexpr std::uint32_t kMaxSinkIndex = 63 + kInvalidPassed - 1;
 /// the same coefficients there.
 /// @param words   as in skip_span()
 /// @param tables  step(table, index) and long_symbol(table, window); `table` as in skip_span()
-/// @param sink    begin(block, continued) and end(complete) around each block. `continued`: an
-///                earlier subsequence began it; not `complete`: a later one ends it. put(index,
+/// @param sink    begin(block, continued, marked) and end(complete) around each block. `continued`:
+///                an earlier subsequence began it; not `complete`: a later one ends it. put(index,
 ///                value): zig-zag index, 0 is the DC difference; zeros too, since that spares
 ///                branches, behind all that was put before, also where the block's rest is another
 ///                subsequence's. Indices from 64 to kMaxSinkIndex are to be dropped
@@ -201,7 +203,7 @@ FW_HD inline SpanResult write_span(const Words& words, const Tables& tables, Pha
   std::uint32_t table = order.dc_table() | (state.index != 0 ? 1 : 0);
   std::uint32_t cursor = make_cursor(state.bit, state.index);
   const std::uint32_t end = make_cursor(length_bits, 0);
-  sink.begin(block, state.index != 0);
+  sink.begin(block, state.index != 0, order.marked());
   do {
     const std::uint32_t bits = window.bits(cursor);
     Step step = tables.step(table, bits >> (32 - kStepBits));
@@ -235,7 +237,7 @@ FW_HD inline SpanResult write_span(const Words& words, const Tables& tables, Pha
       table = order.dc_table();
       sink.end(true);
       if (block >= block_end) break;
-      sink.begin(block, false);
+      sink.begin(block, false, order.marked());
     }
   } while (cursor < end);
   if ((cursor & kIndexMask) != 0) sink.end(false);

@@ -172,7 +172,7 @@ struct BlockSink {
   std::vector<Block>& blocks;
   std::uint32_t last_index;
   std::uint32_t current = 0;
-  void begin(std::uint32_t block, bool /*continued*/) { current = block; }
+  void begin(std::uint32_t block, bool /*continued*/, bool /*marked*/) { current = block; }
   void put(std::uint32_t index, std::int32_t value) {
     EXPECT_LE(index, kMaxSinkIndex);
     if (index <= last_index) blocks.at(current).at(index) = static_cast<std::int16_t>(value);
