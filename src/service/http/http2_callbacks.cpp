@@ -113,10 +113,17 @@ struct Http2Callbacks {
   static int send_data(nghttp2_session*, nghttp2_frame*, const std::uint8_t* header,
                        std::size_t bytes, nghttp2_data_source* source, void* user_data) {
     try {
-      const bool sent =
-          connection_of(user_data).send_data(*static_cast<Http2Stream*>(source->ptr),
-                                             {reinterpret_cast<const char*>(header), 9}, bytes);
-      return sent ? 0 : NGHTTP2_ERR_WOULDBLOCK;
+      switch (connection_of(user_data).send_data(*static_cast<Http2Stream*>(source->ptr),
+                                                 {reinterpret_cast<const char*>(header), 9},
+                                                 bytes)) {
+        case Http2Connection::DataSent::kNothing:
+          return NGHTTP2_ERR_WOULDBLOCK;
+        case Http2Connection::DataSent::kFrame:
+          return 0;
+        case Http2Connection::DataSent::kEndOfTurn:
+          return NGHTTP2_ERR_PAUSE;  // counts as sent; nghttp2_session_mem_send() returns
+      }
+      return NGHTTP2_ERR_CALLBACK_FAILURE;
     } catch (const std::bad_alloc&) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }

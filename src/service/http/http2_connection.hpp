@@ -86,7 +86,13 @@ class Http2Connection final : public Connection {
   void on_written(const boost::system::error_code& error);
   [[nodiscard]] std::size_t frame_bytes(std::size_t window_bytes,
                                         std::size_t max_frame_bytes) const noexcept;
-  [[nodiscard]] bool send_data(Http2Stream& stream, std::string_view header, std::size_t bytes);
+  /// What has become of a frame of an answer.
+  enum class DataSent : std::uint8_t {
+    kNothing,    ///< this turn has no room for it
+    kFrame,      ///< it is part of this turn
+    kEndOfTurn,  ///< it is, and what is left of it in `direct_` has to be the turn's end
+  };
+  [[nodiscard]] DataSent send_data(Http2Stream& stream, std::string_view header, std::size_t bytes);
 
   SocketStream stream_;
   State state_ = State::kOpen;

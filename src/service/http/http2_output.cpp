@@ -94,17 +94,20 @@ std::size_t Http2Connection::frame_bytes(std::size_t window_bytes,
 
 // The only copy of an answer: header and bytes have to lie together to become one record. What goes
 // beyond a record is encrypted from where it lies.
-// @return false where this turn has enough
-bool Http2Connection::send_data(Http2Stream& stream, std::string_view header, std::size_t bytes) {
+// Nothing may follow it in `output_` then: nghttp2 is told to pause, and collect() takes no more.
+Http2Connection::DataSent Http2Connection::send_data(Http2Stream& stream, std::string_view header,
+                                                     std::size_t bytes) {
   const auto unsent = stream.unsent();
   const std::string_view data(reinterpret_cast<const char*>(unsent.data()), bytes);
   const std::size_t of_record = kTlsRecordBytes - (output_.size() + kHeaderBytes) % kTlsRecordBytes;
   const bool stays = stream.keeper() != nullptr && bytes > kTlsRecordBytes;
   const std::size_t copied = stays ? std::min(bytes, of_record) : bytes;
   const bool has_room = output_.empty() || output_.size() + kHeaderBytes + copied <= kTlsTurnBytes;
-  if (!direct_.empty() || !has_room) return false;
-  // Where more frames of it follow there is one allocation for the turn.
-  if (!stays && unsent.size() > bytes) output_.reserve(kTlsTurnBytes);
+  if (!direct_.empty() || !has_room) return DataSent::kNothing;
+  // Reserved first, so that no half of a frame stays where memory runs out. Where more frames of it
+  // follow there is one allocation for the turn.
+  const std::size_t needed = output_.size() + kHeaderBytes + copied;
+  output_.reserve(!stays && unsent.size() > bytes ? std::max(needed, kTlsTurnBytes) : needed);
   output_.append(header);
   output_.append(data.substr(0, copied));
   if (copied < bytes) {
@@ -113,7 +116,7 @@ bool Http2Connection::send_data(Http2Stream& stream, std::string_view header, st
   }
   stream.sent(bytes, written_bytes_ + output_.size() + direct_.size());
   meter_.data_sent();
-  return true;
+  return direct_.empty() ? DataSent::kFrame : DataSent::kEndOfTurn;
 }
 
 }  // namespace framewire::service::http

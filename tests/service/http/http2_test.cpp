@@ -1,5 +1,6 @@
 // The server over HTTP/2: it answers as it does over HTTP/1.1, many requests at a time.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <functional>
 #include <service/http/http2_head.hpp>
 #include <tests/service/http/http2_client.hpp>
@@ -98,6 +99,67 @@ TEST(HttpHttp2, GivesTheBytesThatHttp1Gives) {
   const Http2Answer answer = longer.ask(post_fields(target, jpeg.size()), jpeg);
   EXPECT_TRUE(answer.body == expected->body);
   EXPECT_GT(answer.longest_frame, 16'384u);
+  EXPECT_TRUE(server.server.idle());
+}
+
+// Frames that are longer than a record of TLS are sent in part from where the picture lies. What
+// else is to be sent meanwhile must not come in between.
+TEST(HttpHttp2, LongFramesStayWholeWhateverIsSentMeanwhile) {
+  const service::test::TemporaryFolder folder;
+  std::vector<std::string> pictures;
+  for (int i = 0; i < 3; ++i) {
+    std::string bytes = text_of(make_jpeg(64, 48));
+    std::uint32_t noise = static_cast<std::uint32_t>(i) + 1;
+    while (bytes.size() < (std::size_t{6} << 20)) {
+      noise = noise * 1'664'525 + 1'013'904'223;
+      bytes += static_cast<char>(noise >> 24);
+    }
+    folder.write(std::to_string(i) + ".jpg", bytes);
+    pictures.push_back(std::move(bytes));
+  }
+  ServiceSettings wanted = loopback();
+  wanted.source.root = folder.path().string();
+  wanted.allow_raw = true;
+  wanted.defaults.limits.max_input_bytes = 16u << 20;
+  TlsServer server(wanted);
+  Http2Client client(server.endpoint(),
+                     settings(NGHTTP2_SETTINGS_MAX_FRAME_SIZE, 1 << 20) +
+                         settings(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 24) +
+                         frame(NGHTTP2_WINDOW_UPDATE, 0, 0, number(1 << 30)));
+  client.opens_windows = false;
+  std::vector<std::int32_t> streams;
+  for (std::size_t i = 0; i < pictures.size(); ++i) {
+    streams.push_back(
+        client.begin(get_fields("/unsafe/raw:1/plain/" + std::to_string(i) + ".jpg")));
+  }
+  // Each frame that comes brings a PING and a request: the server has them while it waits for the
+  // client to read on.
+  std::vector<std::int32_t> probes;
+  int pings = 0;
+  int answered_pings = 0;
+  std::size_t ended = 0;
+  while (ended < streams.size() + probes.size() || answered_pings < pings) {
+    const auto got = client.receive();
+    ASSERT_TRUE(got) << "the server has closed, or sends no frames";
+    ASSERT_LE(got->type, NGHTTP2_CONTINUATION);
+    if (got->type == NGHTTP2_PING) {
+      EXPECT_EQ(got->payload, "PINGPING");
+      ++answered_pings;
+    }
+    if (got->type != NGHTTP2_DATA) continue;
+    if (got->ends_stream()) ++ended;
+    if (pings == 250 || std::ranges::find(streams, got->stream) == streams.end()) continue;
+    ++pings;
+    ASSERT_TRUE(client.send(frame(NGHTTP2_PING, 0, 0, "PINGPING")));
+    if (pings % 10 == 0) probes.push_back(client.begin(get_fields("/livez")));
+  }
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    const Http2Answer answer = client.answer(streams[i]);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_GT(answer.longest_frame, 16'384u);
+    EXPECT_TRUE(answer.body == pictures[i]) << i;
+  }
+  for (const std::int32_t probe : probes) EXPECT_EQ(client.answer(probe).body, "ok\n");
   EXPECT_TRUE(server.server.idle());
 }
 
