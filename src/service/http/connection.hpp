@@ -2,12 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <service/http/admission.hpp>
 #include <service/http/exchange.hpp>
+#include <service/http/pace.hpp>
 #include <service/http/response.hpp>
 #include <string>
+#include <string_view>
 
 namespace framewire::service::http {
 
@@ -19,6 +23,13 @@ struct Peer {
   std::string name;               ///< for the log
   bool is_local = false;          ///< loopback, or a unix socket
   bool metrics_listener = false;  ///< came to the listener for metrics, and may do nothing else
+};
+
+/// How a connection that has requests gets nowhere. The least one gives way first.
+struct Stall {
+  bool in_work = false;         ///< it waits for the server or an origin, not for its client
+  double bytes_per_second = 0;  ///< lately
+  friend auto operator<=>(const Stall&, const Stall&) = default;
 };
 
 /// Lives on one I/O thread, which calls all its members.
@@ -53,6 +64,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual void give_way(ClientAdmission::GivesWay of, Clock::time_point now) = 0;
   /// Closes at once.
   virtual void close() noexcept = 0;
+  /// The same, and says in the log that others needed the place.
+  virtual void displace() noexcept = 0;
+  /// Whether it has a request, and has got nowhere with it for a second or two: an answer that is
+  /// read, or a body that comes, more slowly than kMinBytesPerSecond; or no answer at all.
+  /// Called some times a second while others want its place. Nothing where it gets on.
+  [[nodiscard]] std::optional<Stall> stall(Clock::time_point now) noexcept;
 
   /// Whether it could be closed without a loss: no request has come whole.
   [[nodiscard]] virtual bool between_requests() const noexcept = 0;
@@ -66,12 +83,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
   template <typename Function>
   auto guarded(Function function);
   virtual void on_exception() noexcept = 0;
+  /// Bytes that the client has taken, and those of bodies that have come.
+  [[nodiscard]] virtual std::uint64_t moved_bytes() noexcept = 0;
+  /// Whether somebody works on a request, and the client could do nothing to end that sooner.
+  [[nodiscard]] virtual bool is_in_work() const noexcept = 0;
+  /// An answer has gone out whole.
+  void count_answer() noexcept { ++answers_; }
+
+  /// What the log says of requests whose connection was displaced.
+  static constexpr std::string_view kDisplaced =
+      "the connection got nowhere while others wanted its place";
 
   IoThread& io_;
   Peer peer_;
 
  private:
   bool counted_ = true;
+  std::uint64_t answers_ = 0;
+  RecentProgress progress_;
 };
 
 }  // namespace framewire::service::http

@@ -64,6 +64,7 @@ void Http1Connection::on_written(const boost::system::error_code& error) {
   request_->log(error ? Code::kClientGone : response.code, error ? 0 : body_bytes,
                 response.message);
   const bool ends = response.close || input_ended_;
+  if (!error) count_answer();
   request_->sent();
   state_ = State::kHead;
   request_.reset();

@@ -186,6 +186,20 @@ void Http1Connection::tick(Clock::time_point now) {
   }
 }
 
+std::uint64_t Http1Connection::moved_bytes() noexcept {
+  const std::uint64_t of_body = expects_body() ? request_->body().filled_bytes : 0;
+  return stream_.delivered_bytes() + of_body;
+}
+
+void Http1Connection::displace() noexcept {
+  if (state_ == State::kClosed) return;
+  try {
+    if (request_) request_->give_up(Code::kClientGone, kDisplaced);
+  } catch (...) {  // a line of the log less
+  }
+  close();
+}
+
 void Http1Connection::close() noexcept {
   if (state_ == State::kClosed) return;
   if (request_) request_->abandon();

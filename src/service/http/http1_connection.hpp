@@ -30,6 +30,7 @@ class Http1Connection final : public Connection, private Carrier {
                                               Clock::time_point now) noexcept override;
   void give_way(ClientAdmission::GivesWay of, Clock::time_point now) override;
   void close() noexcept override;
+  void displace() noexcept override;
 
   [[nodiscard]] bool between_requests() const noexcept override {
     return state_ == State::kHead || state_ == State::kHandshake;
@@ -66,6 +67,8 @@ class Http1Connection final : public Connection, private Carrier {
   [[nodiscard]] bool is_working() const noexcept;
   [[nodiscard]] bool expects_body() const noexcept;
   void on_exception() noexcept override;
+  [[nodiscard]] std::uint64_t moved_bytes() noexcept override;
+  [[nodiscard]] bool is_in_work() const noexcept override { return is_working(); }
   // Bodies: http1_body.cpp.
   void expect_body() override;
   void expect_move() override;

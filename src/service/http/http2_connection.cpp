@@ -233,8 +233,19 @@ void Http2Connection::end_drain() noexcept {
   if (result != 0) close();
 }
 
-void Http2Connection::give_up_streams() noexcept {
-  for (Http2Stream& stream : streams_) stream.give_up();
+void Http2Connection::give_up_streams(std::string_view message) noexcept {
+  for (Http2Stream& stream : streams_) stream.give_up(message);
+}
+
+bool Http2Connection::is_in_work() const noexcept {
+  return !writing_ && std::any_of(streams_.begin(), streams_.end(),
+                                  [](const Http2Stream& stream) { return stream.is_in_work(); });
+}
+
+void Http2Connection::displace() noexcept {
+  if (state_ == State::kClosed) return;
+  give_up_streams(kDisplaced);
+  close();
 }
 
 void Http2Connection::linger() {

@@ -41,6 +41,7 @@ class Http2Connection final : public Connection {
                                               Clock::time_point now) noexcept override;
   void give_way(ClientAdmission::GivesWay of, Clock::time_point now) override;
   void close() noexcept override;
+  void displace() noexcept override;
   [[nodiscard]] bool between_requests() const noexcept override;
   [[nodiscard]] Clock::time_point deadline() const noexcept override;
 
@@ -71,7 +72,11 @@ class Http2Connection final : public Connection {
   /// Ends it all: whoever floods is told so (RFC 9113 10.5).
   void end_flood() noexcept;
   void end_session(std::uint32_t error_code) noexcept;
-  void give_up_streams() noexcept;
+  [[nodiscard]] std::uint64_t moved_bytes() noexcept override {
+    return stream_.delivered_bytes() + body_bytes_;
+  }
+  [[nodiscard]] bool is_in_work() const noexcept override;
+  void give_up_streams(std::string_view message = {}) noexcept;
   void linger();
   void end_drain() noexcept;
   // nghttp2's callbacks call these: http2_callbacks.cpp.

@@ -67,11 +67,15 @@ void Http2Connection::on_written(const boost::system::error_code& error) {
   writing_ = false;
   direct_ = {};
   kept_.reset();
-  for (Http2Stream& stream : sent_) stream.log_answer(error.failed());
+  for (Http2Stream& stream : sent_) {
+    stream.log_answer(error.failed());
+    if (!error) count_answer();
+  }
   sent_.clear();
   for (Http2Stream& stream : streams_) {
     if (!stream.is_sent_whole() || !stream.has_request()) continue;
     stream.log_answer(error.failed());
+    if (!error) count_answer();
     head_bytes_ -= stream.forget_request();
   }
   if (state_ == State::kClosed) return;

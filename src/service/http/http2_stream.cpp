@@ -299,10 +299,10 @@ Http2Stream::Clock::time_point Http2Stream::deadline() const noexcept {
   return submitted_ ? pace_.deadline() : request_->deadline();
 }
 
-void Http2Stream::give_up() noexcept {
+void Http2Stream::give_up(std::string_view message) noexcept {
   if (!request_ || sent_whole_) return;  // the write that ends tells of its answer
   try {
-    request_->give_up(Code::kClientGone, was_unread_ ? "the answer was not read" : "");
+    request_->give_up(Code::kClientGone, was_unread_ ? "the answer was not read" : message);
   } catch (...) {  // a line of the log less
   }
 }

@@ -47,7 +47,8 @@ class Http2Stream final : private Carrier {
   /// There is no answer: the client is told so.
   void reset(std::uint32_t error_code) noexcept;
   /// The client is gone, or hears no answer.
-  void give_up() noexcept;
+  /// @param message  for the log, where there is none of the stream's own
+  void give_up(std::string_view message = {}) noexcept;
   void abandon() noexcept;
 
   // While the answer is sent.
@@ -68,6 +69,9 @@ class Http2Stream final : private Carrier {
   /// that is still coming goes on being dropped. @return bytes of the head
   std::size_t forget_request() noexcept;
   [[nodiscard]] bool has_request() const noexcept { return request_.has_value(); }
+
+  /// Somebody works on the request.
+  [[nodiscard]] bool is_in_work() const noexcept { return in_state(HttpRequest::State::kWorking); }
 
   // While a body that nobody reads is dropped.
   /// The server is ending: the client has kLinger for the rest.

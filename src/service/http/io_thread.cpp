@@ -336,6 +336,7 @@ void IoThread::tick() {
   }
   for (const auto& connection : late) connection->tick(now);
   make_way(now);
+  find_stalled(now);
 }
 
 std::string_view IoThread::date() {

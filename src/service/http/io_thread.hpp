@@ -22,6 +22,7 @@
 #include <service/http/stream.hpp>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace framewire::service::http {
@@ -109,6 +110,8 @@ class IoThread {
   bool make_room_for_handshake();
   void refuse(Socket socket) noexcept;
   bool make_room(bool metrics, ClientKey newcomer);
+  void find_stalled(Connection::Clock::time_point now);
+  bool displace_stalled(Connection::Clock::time_point now);
   [[nodiscard]] bool beyond_share(ClientKey client) const noexcept;
   void drain();
   void accept_anew() noexcept;
@@ -150,6 +153,8 @@ class IoThread {
   Event answered_;
   std::shared_ptr<CompletionQueue> completions_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
+  /// Those that would give way to others, as of the last tick; the first to do so stands last.
+  std::vector<std::pair<Stall, std::weak_ptr<Connection>>> stalled_;
   TlsHandshakes handshakes_;
   std::vector<PictureJob> to_hand_in_;
   std::unordered_map<std::uint64_t, HandedIn> handed_in_;

@@ -1,19 +1,30 @@
 // Which connection, handshake, body, original or answer gives way to others.
+#include <algorithm>
 #include <service/http/images.hpp>
 #include <service/http/io_thread.hpp>
 
 namespace framewire::service::http {
+namespace {
+
+// Connections are watched once this part of --max-connections is taken, so that it is known which
+// of them get nowhere when there is no place left.
+constexpr std::uint64_t kWatchedFrom_percent = 75;
+
+}  // namespace
 
 // Whether the address has as many connections as it may while others want some.
 bool IoThread::beyond_share(ClientKey client) const noexcept {
   const std::uint64_t percent = shared_.settings.client_share_percent;
-  const std::uint64_t share = settings().max_connections * percent / 100;
+  const std::uint64_t share =
+      std::max<std::uint64_t>(settings().max_connections * percent / 100, 1);
   return percent < 100 && shared_.addresses.of(client) >= share;
 }
 
 // Closes the connection that has waited longest without a whole request: one of the newcomer's own
-// address if that has its share, else one of an address that has, else any. Connections of other
-// threads are theirs to close: each thread has about as many.
+// address if that has its share, else one of an address that has. Where there is none, the
+// newcomer's address still gets its share: of an address that has more, the connection that gets
+// nowhere. Else any that waits. Connections of other threads are theirs to close: each thread has
+// about as many.
 bool IoThread::make_room(bool metrics, ClientKey newcomer) {
   const bool own_alone = !metrics && beyond_share(newcomer);
   Connection* oldest = nullptr;
@@ -28,9 +39,40 @@ bool IoThread::make_room(bool metrics, ClientKey newcomer) {
       oldest_is_greedy = greedy;
     }
   }
+  const bool takes_share = !metrics && !own_alone && !oldest_is_greedy;
+  if (takes_share && displace_stalled(Connection::Clock::now())) return true;
   if (oldest == nullptr) return false;
   oldest->close();
   return true;
+}
+
+// Puts the connections that get nowhere in order, of addresses that have their share: once in a
+// tick, however many newcomers there are, and not before places become few.
+void IoThread::find_stalled(Connection::Clock::time_point now) {
+  stalled_.clear();
+  const std::uint64_t for_metrics = shared_.metrics_connections.load();
+  const std::uint64_t few = settings().max_connections * kWatchedFrom_percent / 100 + for_metrics;
+  if (shared_.connections.load() < few) return;
+  for (const auto& [key, connection] : connections_) {
+    if (connection->metrics_listener() || !beyond_share(connection->client())) continue;
+    if (const auto stall = connection->stall(now)) stalled_.emplace_back(*stall, connection);
+  }
+  std::ranges::sort(stalled_,
+                    [](const auto& one, const auto& other) { return one.first > other.first; });
+}
+
+// @return false where there is none
+bool IoThread::displace_stalled(Connection::Clock::time_point now) {
+  while (!stalled_.empty()) {
+    const auto connection = stalled_.back().second.lock();
+    stalled_.pop_back();
+    if (connection == nullptr || !connections_.contains(connection.get())) continue;
+    // Since the tick it may have got on, or its address may have come back to its share.
+    if (!beyond_share(connection->client()) || !connection->stall(now)) continue;
+    connection->displace();
+    return true;
+  }
+  return false;
 }
 
 // Handshakes of other threads are theirs to close, as with connections.

@@ -81,6 +81,50 @@ class SharedProgress {
   std::uint64_t last_frame_end_ = 0;
 };
 
+/// What a connection has got done lately: looked at while others want its place, several times a
+/// second.
+class RecentProgress {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Lately {
+    double bytes_per_second = 0;
+    bool answered = false;  ///< an answer has gone out whole
+  };
+
+  /// It is without a request: what comes next is judged anew.
+  void forget() noexcept { first_ = second_ = {}; }
+  /// @param moved_bytes  so far, both ways
+  /// @param answers      so far
+  /// @return what became of the last one or two seconds; nothing before it has been looked at for
+  ///         as long
+  [[nodiscard]] std::optional<Lately> look(std::uint64_t moved_bytes, std::uint64_t answers,
+                                           Clock::time_point now) noexcept {
+    if (now - seen_ > kSpan) forget();
+    seen_ = now;
+    const Mark mark{now, moved_bytes, answers};
+    if (!second_) second_ = mark;
+    if (now - second_->when >= kSpan) first_ = std::exchange(second_, mark);
+    if (!first_) return std::nullopt;
+    const std::chrono::duration<double> time = now - first_->when;
+    const std::uint64_t moved = moved_bytes - std::min(moved_bytes, first_->moved_bytes);
+    return Lately{static_cast<double>(moved) / time.count(), answers != first_->answers};
+  }
+
+ private:
+  static constexpr std::chrono::seconds kSpan{1};
+
+  struct Mark {
+    Clock::time_point when{};
+    std::uint64_t moved_bytes = 0;
+    std::uint64_t answers = 0;
+  };
+  // At least kSpan apart. What is told of has happened since the first.
+  std::optional<Mark> first_;
+  std::optional<Mark> second_;
+  Clock::time_point seen_{};
+};
+
 /// How long a client may go on sending after its last answer, or once it has been told that its
 /// connection ends.
 inline constexpr std::chrono::milliseconds kLinger{2000};
