@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <base/options_table.hpp>
+#include <array>
 #include <inspect/model.hpp>
 #include <iterator>
 #include <service/http/actions.hpp>
@@ -165,32 +165,6 @@ bool has_secret(const Head& head, Text secret) {
   return different == 0;
 }
 
-// The value of an option that no request has set.
-std::string value_text(const ResizeOptions& options, Text name) {
-  const auto rows = options::table();
-  const auto row = std::ranges::find(rows, name, &options::OptionRow::name);
-  return row == rows.end() ? std::string() : row->print(options);
-}
-
-std::string options_json(const ServiceSettings& settings) {
-  const ResizeOptions& defaults = settings.defaults;
-  inspect::Value list = inspect::Value::array();
-  for (const OptionSpec& spec : client_options()) {
-    inspect::Value option = inspect::Value::object("name", spec.name, "metavar", spec.metavar,
-                                                   "default", value_text(defaults, spec.name),
-                                                   "help", spec.help, "group", spec.group);
-    Text choices = spec.choices;
-    while (!choices.empty()) {
-      const auto bar = choices.find('|');
-      option["choices"].push_back(choices.substr(0, bar));
-      choices = bar == Text::npos ? Text() : choices.substr(bar + 1);
-    }
-    list.push_back(std::move(option));
-  }
-  return inspect::pretty(
-      inspect::Value::object("options", std::move(list), "uploads", takes_uploads(settings)));
-}
-
 Response page_response() {
   Response response;
   response.content_type = "text/html; charset=utf-8";
@@ -199,8 +173,23 @@ Response page_response() {
       "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
       "frame-ancestors 'none'";
   response.add_field("Cache-Control", "no-cache");
-  response.text = page::index_html();
+  response.use_shared(page::index_html());
   return response;
+}
+
+Response make_refusal(ErrorForm form, ClientAdmission::Verdict verdict) {
+  switch (verdict) {
+    case ClientAdmission::Verdict::kQueueFull:
+      return error_response(form, Code::kTooManyRequests, "busy",
+                            "too many requests are under way");
+    case ClientAdmission::Verdict::kClientShare:
+      return error_response(form, Code::kTooManyRequests, "busy",
+                            "others wait, and requests from this address have their share");
+    case ClientAdmission::Verdict::kOverBudget:
+    case ClientAdmission::Verdict::kAdmitted:
+      break;
+  }
+  return error_response(form, Code::kUnavailable, "busy", "too much is in memory now");
 }
 
 }  // namespace
@@ -298,10 +287,11 @@ Response answer_at_once(const Exchange& exchange, const SharedState& shared) {
   if (exchange.action == Action::kPage) return page_response();
   Response response;
   response.add_field("Cache-Control", "no-cache");
-  response.text = "ok\n";
   if (exchange.action == Action::kOptions) {
     response.content_type = "application/json";
-    response.text = options_json(exchange.snapshot->settings);
+    response.use_shared(exchange.snapshot->options_json, exchange.snapshot);
+  } else {
+    response.use_shared("ok\n");
   }
   return response;
 }
@@ -321,18 +311,22 @@ Response inspect_picture(const Exchange& exchange) {
 }
 
 Response refuse_admission(ErrorForm form, ClientAdmission::Verdict verdict) {
-  switch (verdict) {
-    case ClientAdmission::Verdict::kQueueFull:
-      return error_response(form, Code::kTooManyRequests, "busy",
-                            "too many requests are under way");
-    case ClientAdmission::Verdict::kClientShare:
-      return error_response(form, Code::kTooManyRequests, "busy",
-                            "others wait, and requests from this address have their share");
-    case ClientAdmission::Verdict::kOverBudget:
-    case ClientAdmission::Verdict::kAdmitted:
-      break;
-  }
-  return error_response(form, Code::kUnavailable, "busy", "too much is in memory now");
+  constexpr std::size_t kForms = 2;
+  constexpr std::size_t kVerdicts = 4;
+  static const auto kTexts = [] {
+    std::array<std::string, kForms * kVerdicts> texts;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      texts[i] = make_refusal(static_cast<ErrorForm>(i / kVerdicts),
+                              static_cast<ClientAdmission::Verdict>(i % kVerdicts))
+                     .text;
+    }
+    return texts;
+  }();
+  Response response = make_refusal(form, verdict);
+  response.text = {};
+  response.use_shared(
+      kTexts[static_cast<std::size_t>(form) * kVerdicts + static_cast<std::size_t>(verdict)]);
+  return response;
 }
 
 void answer_picture(Exchange& exchange, Result<Resized> result) noexcept {

@@ -29,7 +29,7 @@ namespace framewire::service::http {
 /// What `framewire inspect --json` prints. May take long.
 [[nodiscard]] Response inspect_picture(const Exchange& exchange);
 
-/// An answer for a verdict other than kAdmitted.
+/// An answer for a verdict other than kAdmitted. Its body is shared.
 [[nodiscard]] Response refuse_admission(ErrorForm form, ClientAdmission::Verdict verdict);
 
 /// Gives an engine's answer to the connection, if it is still there. Any failure on the way,

@@ -96,7 +96,7 @@ ClientAdmission::GivesWay ClientAdmission::find_excess(ClientKey client,
   const Held& held = found->second;
   const bool bytes = held.bytes > share_of(bounds_.bytes);
   const bool requests = held.requests > 1 && held.requests > share_of(bounds_.requests);
-  return {bytes || requests, bytes};
+  return {.bodies = bytes || requests, .answers = bytes};
 }
 
 // Divided first, so that no product overflows.
@@ -163,6 +163,13 @@ ClientAdmission::Verdict ClientAdmission::admit_or_wait(ClientKey client, std::u
   const std::lock_guard lock(mutex_);
   const Held wanted{1, bytes, pixels};
   return take(client, wanted, wanted, ticket, now);
+}
+
+ClientAdmission::Verdict ClientAdmission::admit_answer(ClientKey client, std::uint64_t bytes,
+                                                       Ticket& ticket, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  const Held wanted{0, bytes, 0};
+  return count(take(client, wanted, wanted, ticket, now));
 }
 
 ClientAdmission::Verdict ClientAdmission::take(ClientKey client, const Held& judged,

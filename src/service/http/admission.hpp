@@ -100,6 +100,7 @@ class ClientAdmission {
   struct GivesWay {
     bool bodies = false;
     bool answers = false;
+    bool uncharged = false;  ///< of the answers those, too, that hold no bytes of anybody's
     [[nodiscard]] bool any() const noexcept { return bodies || answers; }
   };
   [[nodiscard]] GivesWay gives_way(ClientKey client, Clock::time_point now = Clock::now()) const;
@@ -114,6 +115,9 @@ class ClientAdmission {
   /// Whether others are refused.
   [[nodiscard]] bool contended(Clock::time_point now = Clock::now()) const;
 
+  /// Takes room for the bytes of an answer whose request was not admitted.
+  [[nodiscard]] Verdict admit_answer(ClientKey client, std::uint64_t bytes, Ticket& ticket,
+                                     Clock::time_point now = Clock::now());
   /// The work is done: the ticket keeps only the bytes of the answer, until those are sent.
   void answered(Ticket& ticket, std::uint64_t bytes) noexcept;
 

@@ -22,7 +22,7 @@ std::optional<Stall> Connection::stall(Clock::time_point now) noexcept {
   }
   const auto lately = progress_.look(moved_bytes(), answers_, now);
   if (!lately || lately->bytes_per_second >= kMinBytesPerSecond) return std::nullopt;
-  const auto pace = slowest({.bodies = true, .answers = true}, now);
+  const auto pace = slowest({.bodies = true, .answers = true, .uncharged = true}, now);
   const bool is_slow = pace && *pace < kMinBytesPerSecond;
   if (!is_slow && lately->answered) return std::nullopt;
   return Stall{!is_slow && is_in_work(), lately->bytes_per_second};

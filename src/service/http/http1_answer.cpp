@@ -38,6 +38,7 @@ std::optional<double> Http1Connection::slowest(ClientAdmission::GivesWay of,
                                                Clock::time_point now) noexcept {
   if (state_ == State::kRequest && of.bodies) return request_->body_pace(now);
   if (state_ != State::kWriting || !of.answers) return std::nullopt;
+  if (!of.uncharged && !request_->answer_holds_room()) return std::nullopt;
   return bytes_per_second(stream_.delivered_bytes() - delivered_before_,
                           request_->exchange().responded, now);
 }

@@ -272,6 +272,7 @@ std::optional<double> Http2Stream::pace(ClientAdmission::GivesWay of,
   if (!request_ || sent_whole_ || was_unread_) return std::nullopt;
   if (submitted_ ? !of.answers : !of.bodies) return std::nullopt;
   if (!submitted_) return request_->body_pace(now);
+  if (!of.uncharged && !request_->answer_holds_room()) return std::nullopt;
   return bytes_per_second(request_->body_to_send().size() - unsent_.size(),
                           request_->exchange().responded, now);
 }

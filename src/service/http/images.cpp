@@ -454,8 +454,11 @@ void Images::answer_waiters(const Computation& computation) noexcept {
       try {
         Response response =
             image_response(*exchange, computation->outcome, computation->snapshot->settings);
-        // Its bytes count as long as one of those who waited has not been sent them.
-        if (response.keeper != nullptr) response.keeper = computation;
+        // Its bytes count as long as one of those who waited has not been sent them, and once.
+        if (response.keeper != nullptr) {
+          response.keeper = computation;
+          response.charge = Charge::kKeeper;
+        }
         connection->answer(*exchange, std::move(response));
       } catch (...) {
         connection->fail(*exchange);

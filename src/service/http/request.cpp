@@ -145,18 +145,37 @@ void HttpRequest::respond(Response response) {
   const bool body_unread = state_ != State::kWorking && exchange.head.has_body();
   response.close = response.close || body_unread || io_.shared().draining.load();
   response_ = std::move(response);
+  charge_answer();
   // Figures are not for pages from elsewhere.
   const std::string& origin = exchange.snapshot->settings.allow_origin;
   if (!origin.empty() && exchange.action != Action::kMetrics) {
     response_.add_field("Access-Control-Allow-Origin", origin);
     response_.add_field("Access-Control-Allow-Methods", "GET, OPTIONS");
   }
-  const std::size_t bytes = body_to_send().size();
-  if (!exchange.body_in_use) io_.shared().admission.answered(exchange.ticket, bytes);
   carrier_.send_answer();
   state_ = State::kAnswered;
   pace_.begin(Clock::now(), Milliseconds(io_.settings().write_timeout_ms));
   deadline_ = pace_.deadline();
+}
+
+// Until the answer has been read its bytes count, whether or not its request was admitted. Where
+// there is no room for them it is refused instead, with a body that takes none. The listener for
+// metrics has few connections, and is heard when there is room for nothing else.
+void HttpRequest::charge_answer() {
+  Exchange& exchange = *exchange_;
+  if (exchange.body_in_use) return;
+  ClientAdmission& admission = io_.shared().admission;
+  const std::size_t bytes = response_.charge == Charge::kAnswer ? body_to_send().size() : 0;
+  if (exchange.ticket.held()) {
+    admission.answered(exchange.ticket, bytes);
+    return;
+  }
+  if (bytes == 0 || peer_.metrics_listener) return;
+  const auto verdict = admission.admit_answer(peer_.client, bytes, exchange.ticket);
+  if (verdict == ClientAdmission::Verdict::kAdmitted) return;
+  const bool close = response_.close;
+  response_ = refuse_admission(exchange.error_form, verdict);
+  response_.close = close;
 }
 
 void HttpRequest::respond_busy() {

@@ -112,6 +112,10 @@ class HttpRequest {
     return exchange_;
   }
   [[nodiscard]] Response& response() noexcept { return response_; }
+  /// Whether others have more room once the answer has gone.
+  [[nodiscard]] bool answer_holds_room() const noexcept {
+    return response_.charge != Charge::kNothing;
+  }
   /// What is sent of the answer's body: nothing after HEAD and with 304.
   [[nodiscard]] std::span<const std::uint8_t> body_to_send() const noexcept;
   /// When tick(), or is_unread() in kAnswered, has something to look at.
@@ -121,6 +125,7 @@ class HttpRequest {
   void begin_image();
   void begin_scrape();
   void count() noexcept;
+  void charge_answer();
   void end(Code code) noexcept;
   void begin_body();
   [[nodiscard]] bool reserve_body();

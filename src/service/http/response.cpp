@@ -99,6 +99,12 @@ std::span<const std::uint8_t> Response::body() const noexcept {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
+void Response::use_shared(Text body, const std::shared_ptr<const void>& owner) noexcept {
+  bytes = {reinterpret_cast<const std::uint8_t*>(body.data()), body.size()};
+  keeper = {owner, body.data()};
+  charge = Charge::kNothing;
+}
+
 void Response::add_field(Text name, Text value) {
   fields += name;
   fields += ": ";

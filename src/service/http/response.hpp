@@ -59,7 +59,14 @@ enum class ErrorType : std::uint8_t {
 /// "Not Found"; "Unknown" for a number that is none of the above.
 [[nodiscard]] std::string_view reason_phrase(Code code) noexcept;
 
-/// One answer. The body is `text`, or bytes that `keeper` keeps.
+/// What the bytes of an answer's body count with, until it has been read.
+enum class Charge : std::uint8_t {
+  kAnswer,   ///< with the answer
+  kKeeper,   ///< with what the keeper belongs to: many answers share them
+  kNothing,  ///< with nothing: they are there anyway
+};
+
+/// One answer. The body is `text`, or bytes that `keeper` keeps: of this answer, or of many.
 struct Response {
   Code code = Code::kOk;
   std::string_view content_type = "text/plain; charset=utf-8";  ///< static storage
@@ -69,11 +76,14 @@ struct Response {
   std::string text;
   std::span<const std::uint8_t> bytes;  ///< used where `keeper` is set
   std::shared_ptr<const void> keeper;
+  Charge charge = Charge::kAnswer;
   bool close = false;   ///< the connection ends with this answer
   std::string message;  ///< of an error, for the log
   ErrorType error = ErrorType::kNone;
 
   [[nodiscard]] std::span<const std::uint8_t> body() const noexcept;
+  /// Answers with bytes that are there anyway. @param owner  of them; null: static storage
+  void use_shared(std::string_view body, const std::shared_ptr<const void>& owner = {}) noexcept;
   /// Appends "name: value". Control characters of the value become "_": nothing that came from a
   /// stranger begins a line of its own.
   void add_field(std::string_view name, std::string_view value);

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <service/http/grammar_settings.hpp>
+#include <service/http/options_json.hpp>
 #include <service/http/snapshot.hpp>
 #include <span>
 #include <string>
@@ -106,7 +107,7 @@ Result<SnapshotRef> Snapshots::make(const ServiceSettings& settings) {
   auto cache = disk_ != nullptr ? std::make_unique<AnswerCache>(settings, *disk_) : nullptr;
   return std::make_shared<const Snapshot>(
       Snapshot{next_generation_++, settings, std::move(*grammar), std::move(sources),
-               std::move(fallback), std::move(cache), std::move(folder)});
+               std::move(fallback), std::move(cache), std::move(folder), options_json(settings)});
 }
 
 void Snapshots::publish(SnapshotRef snapshot) {

@@ -29,6 +29,7 @@ struct Snapshot {
   std::unique_ptr<const AnswerCache> cache;  ///< null: there is none
   /// Which folder --folder led to when `sources` was made; empty: to none.
   std::string folder_identity;
+  std::string options_json;  ///< which all answers to GET /v1/options share
 };
 using SnapshotRef = std::shared_ptr<const Snapshot>;
 

@@ -85,6 +85,8 @@ class Http2Client {
   /// none
   [[nodiscard]] std::optional<std::uint32_t> last_word();
   [[nodiscard]] bool ended() const { return ended_; }
+  /// Of an answer whose head has come; else 0.
+  [[nodiscard]] int status(std::int32_t stream) { return answers_[stream].status; }
   /// How much of a request's body the server has let come.
   [[nodiscard]] std::uint64_t granted(std::int32_t stream) { return answers_[stream].granted; }
   /// Closes so that the other end sees a reset.

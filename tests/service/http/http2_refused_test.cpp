@@ -98,9 +98,9 @@ TEST(HttpHttp2Refused, BodiesThatAreDroppedHoldNoRoomAndEnd) {
     streams.push_back(client.begin(post_fields("/v1/resize?size=zz", 5'000'000), false));
     EXPECT_EQ(client.answer(streams.back()).status, 400);
   }
-  const auto state = server.server.server().state();
-  EXPECT_EQ(state.requests, 0u);
-  EXPECT_EQ(state.bytes, 0u);
+  EXPECT_EQ(server.server.server().state().requests, 0u);
+  // The last answer has been read, which the server may still have to hear of.
+  EXPECT_TRUE(within_a_minute([&] { return server.server.server().state().bytes == 0; }));
   // Nothing of them comes: each is reset, without a word of an error, after --read-timeout.
   std::size_t resets = 0;
   while (resets < streams.size()) {
