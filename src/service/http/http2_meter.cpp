@@ -28,20 +28,34 @@ bool FrameMeter::begin_frame(Clock::time_point now) noexcept {
   to_skip_ = length_;
   const std::uint8_t type = header_[3];
   const std::uint8_t flags = header_[4];
-  if (type == NGHTTP2_HEADERS || type == NGHTTP2_CONTINUATION) {
+  const bool has_fields = type == NGHTTP2_HEADERS || type == NGHTTP2_CONTINUATION;
+  if (has_fields) {
     in_head_ = true;
     head_ends_ = (flags & NGHTTP2_FLAG_END_HEADERS) != 0;
   }
-  return is_free(type, flags) || spend(now);
+  if (is_free(type, (flags & NGHTTP2_FLAG_END_STREAM) != 0)) return true;
+  const bool is_extra = has_fields && head_is_extra_;
+  return spend(now, 1 + (is_extra ? static_cast<double>(length_ / kFieldBytesOfAFrame) : 0));
 }
 
-bool FrameMeter::is_free(std::uint8_t type, std::uint8_t flags) noexcept {
+bool FrameMeter::is_free(std::uint8_t type, bool ends) noexcept {
   switch (type) {
-    case NGHTTP2_HEADERS:
+    case NGHTTP2_HEADERS: {
+      const std::uint32_t stream = (std::uint32_t{header_[5]} & 0x7F) << 24 |
+                                   std::uint32_t{header_[6]} << 16 |
+                                   std::uint32_t{header_[7]} << 8 | header_[8];
+      const bool is_new = stream > newest_stream_;
+      if (is_new) {
+        newest_stream_ = stream;
+        if (!ends) ++unended_;
+      }
+      head_is_extra_ = !is_new && !(ends && take_end());
+      return !head_is_extra_;
+    }
     case NGHTTP2_GOAWAY:
       return true;
     case NGHTTP2_DATA:
-      return length_ >= kMinDataBytes || (flags & NGHTTP2_FLAG_END_STREAM) != 0;
+      return (ends && take_end()) || length_ >= kMinDataBytes;
     case NGHTTP2_WINDOW_UPDATE:
       if (free_updates_ == 0) return false;
       --free_updates_;
@@ -51,6 +65,13 @@ bool FrameMeter::is_free(std::uint8_t type, std::uint8_t flags) noexcept {
   }
 }
 
+// A stream is ended once. Which one it is does not matter: there are no more ends than streams.
+bool FrameMeter::take_end() noexcept {
+  if (unended_ == 0) return false;
+  --unended_;
+  return true;
+}
+
 void FrameMeter::end_frame() noexcept {
   if (!head_ends_) return;
   ++heads_;
@@ -58,10 +79,10 @@ void FrameMeter::end_frame() noexcept {
   head_ends_ = false;
 }
 
-bool FrameMeter::spend(Clock::time_point now) noexcept {
+bool FrameMeter::spend(Clock::time_point now, double frames) noexcept {
   const std::chrono::duration<double> passed = now - filled_at_;
   filled_at_ = now;
-  store_ = std::min(kBurst, store_ + passed.count() * kPerSecond) - 1;
+  store_ = std::min(kBurst, store_ + passed.count() * kPerSecond) - frames;
   return store_ >= 0;
 }
 

@@ -50,6 +50,33 @@ TEST(HttpHttp2Attack, FloodsOfWhatBringsNothingEndTheConnection) {
   }
 }
 
+// What looks like the end of a request, or like a head, and belongs to no request any more.
+TEST(HttpHttp2Attack, FloodsToStreamsThatHaveEndedEndTheConnection) {
+  const auto headers = [](std::size_t fields) {
+    return frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS, 1,
+                 std::string(fields, '\x82'));  // ":method: GET" each
+  };
+  struct {
+    Flood flood;
+    int most;
+  } const cases[] = {
+      {{"empty DATA that ends a body", frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1)}, 20'000},
+      {{"HEADERS", headers(1)}, 20'000},
+      {{"HEADERS that unpack to much", headers(16'384)}, 100},
+  };
+  for (const auto& one : cases) {
+    TlsServer server;
+    Http2Client client(server.endpoint());
+    ASSERT_EQ(client.ask(get_fields("/livez")).status, 200);
+    EXPECT_EQ(flood(
+                  client, [&] { return one.flood.frame; }, one.most),
+              NGHTTP2_ENHANCE_YOUR_CALM)
+        << one.flood.name;
+    EXPECT_EQ(server.metric("framewire_http2_floods_total"), "1") << one.flood.name;
+    expect_still_serving(server);
+  }
+}
+
 // CVE-2023-44487: streams that are begun and reset are never too many at once.
 TEST(HttpHttp2Attack, RapidResetsEndTheConnection) {
   const service::test::TemporaryFolder folder;

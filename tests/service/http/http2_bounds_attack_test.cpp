@@ -60,11 +60,14 @@ TEST(HttpHttp2MeterAttack, BearsBurstsAndWhatIsSlow) {
   }
   // Bodies and heads cost nothing, whatever their number.
   const std::string data = frame(NGHTTP2_DATA, 0, 1, std::string(16, 'x'));
-  const std::string head = frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "a");
-  for (int i = 0; i < 2'000; ++i) ASSERT_TRUE(meter.feed(data + head, now)) << i;
+  const std::string end = frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1);
+  for (int i = 0; i < 2'000; ++i) {
+    const std::string head = frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1 + 2 * i, "a");
+    ASSERT_TRUE(meter.feed(head + data + end, now)) << i;
+  }
   EXPECT_FALSE(meter.in_head());
   EXPECT_EQ(meter.heads(), 2'000u);
-  ASSERT_TRUE(meter.feed(frame(NGHTTP2_HEADERS, 0, 1, "a"), now));
+  ASSERT_TRUE(meter.feed(frame(NGHTTP2_HEADERS, 0, 5'001, "a"), now));
   EXPECT_TRUE(meter.in_head());
 }
 
