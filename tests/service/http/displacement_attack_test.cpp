@@ -30,9 +30,9 @@ bool all_taken(TestServer& server) {
 // Whether somebody at another address is served before those who take all give up.
 bool gets_a_place(TestServer& server) {
   const auto end = std::chrono::steady_clock::now() + 10s;
+  const std::string plain = server.endpoint(server.server().endpoints().size() - 1);
   while (std::chrono::steady_clock::now() < end) {
-    if (OtherAddress(server.endpoint(server.server().endpoints().size() - 1)).answers())
-      return true;
+    if (OtherAddress(plain).answers()) return true;
     std::this_thread::sleep_for(50ms);
   }
   return false;
