@@ -170,6 +170,7 @@ const std::vector<Layout>& all_layouts() {
       {"2x1_1x2", Model::kYcbcr, 3, {2, 1, 1}, {1, 2, 2}},
       {"2x2_2x1_1x2", Model::kYcbcr, 3, {2, 2, 1}, {2, 1, 2}},
       {"chroma_denser", Model::kYcbcr, 3, {1, 2, 2}, {1, 1, 2}},
+      {"cr_denser", Model::kYcbcr, 3, {1, 1, 2}, {1, 1, 1}},
       {"all_2x1", Model::kYcbcr, 3, {2, 2, 2}, {1, 1, 1}},
       {"rgb", Model::kRgb, 3, {1, 1, 1}, {1, 1, 1}},
       {"cmyk", Model::kCmyk, 4, {1, 1, 1, 1}, {1, 1, 1, 1}},

@@ -19,9 +19,9 @@ constexpr int kFullScaleBound = 1;
 /// Reduced scales have no outside judge; float against double.
 constexpr int kReducedBound = 1;
 /// Each component has its own scale; all equal is what a resize mostly asks for.
-constexpr plan::Scales kReducedScales[] = {{6, 6, 6, 6}, {5, 5, 5, 5}, {4, 4, 4, 4},
-                                           {2, 2, 2, 2}, {1, 1, 1, 1}, {4, 8, 2, 1},
-                                           {1, 4, 2, 8}, {6, 5, 8, 4}, {5, 2, 6, 1}};
+constexpr plan::Scales kReducedScales[] = {{6, 6, 6, 6}, {5, 5, 5, 5}, {4, 4, 4, 4}, {2, 2, 2, 2},
+                                           {1, 1, 1, 1}, {4, 8, 2, 1}, {1, 4, 2, 8}, {6, 5, 8, 4},
+                                           {5, 2, 6, 1}, {4, 2, 1, 2}, {4, 4, 2, 1}};
 
 TEST_P(FullDecode, PlanesAreThoseOfLibjpeg) {
   const auto codec = GetParam().codec.make();

@@ -31,6 +31,7 @@ ResizeOptions sharpened(ResizeOptions o, double sigma) {
 std::vector<Wish> wishes() {
   std::vector<Wish> all{{"half", sized(125, 66)},
                         {"sixteenth", sized(15, 9)},
+                        {"tenth", sized(24, 14)},
                         {"one_pixel", sized(1, 1)},
                         {"keep_sampling", sized(83, 41, Sampling::kKeep)},
                         {"gray", sized(83, 41, Sampling::kGray)},

@@ -358,7 +358,8 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
   };
   // A kernel with whole blocks keeps none besides, and has no low ones.
   constexpr bool kCorners = kQuads != 8;
-  const bool edges = kCorners && __ballot_sync(0xFFFFFFFFu, meets_edge(batch, scan, span)) != 0;
+  const bool edges = kCorners && scan.keeps_part == 0 &&
+                     __ballot_sync(0xFFFFFFFFu, meets_edge(batch, scan, span)) != 0;
   const auto write_low_or_not = [&]<bool kEdges, bool kPart>() {
     return scan.low_phases != 0 ? write.template operator()<kEdges, kPart, kCorners>()
                                 : write.template operator()<kEdges, kPart, false>();

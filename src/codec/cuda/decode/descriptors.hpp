@@ -27,8 +27,8 @@ FW_HD constexpr std::uint32_t dc_run_blocks(std::uint32_t blocks_per_mcu) {
   return kMaxDcRun / blocks_per_mcu * blocks_per_mcu;
 }
 
-/// Side of the corner that is stored for planes which need one of N×N. Of blocks whose corner has
-/// four rows or more, pairs of rows are stored: see word_of_block().
+/// Side of the corner that is stored for planes which need one of N×N. Of those that need 5 or 6
+/// whole blocks are stored, pairs of rows of them: see word_of_block().
 FW_HD constexpr std::uint32_t stored_side(std::uint32_t corner) { return corner > 4 ? 8 : corner; }
 
 /// Index of a corner among 1, 2, 4, 5, 6 and 8.
@@ -93,8 +93,9 @@ FW_HD inline std::uint32_t lead_bytes(const ScanDesc& scan) {
 }
 
 FW_HD constexpr std::uint32_t corner_bytes(std::uint32_t side) { return side * side * 2; }
-/// Low blocks are those of which corners of 2 or 1 are needed, where others of the scan need 4.
-/// They have corners of 2, so that four of them lie in a sector.
+/// Low blocks are those of which corners of 2 or 1 are needed, where others of the scan need 4 and
+/// none more: an even number of them, behind all others of an MCU. They have corners of 2, so that
+/// four of them lie in a sector.
 inline constexpr std::uint32_t kLowSide = 2;
 
 struct CornerPlace {
@@ -130,7 +131,8 @@ FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t 
 /// One component, to be inverse-transformed into a plane.
 struct PlaneDesc {
   const std::int16_t* coefficients = nullptr;
-  // In scan order like the coefficients: words, or DC where all rows of all blocks are stored.
+  // In scan order like the coefficients: words, or for progressive files and uploaded coefficients,
+  // of which all rows are stored, DC.
   const std::uint32_t* block_words = nullptr;
   const std::int16_t* dc = nullptr;
   std::uint8_t* samples = nullptr;

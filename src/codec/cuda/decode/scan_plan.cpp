@@ -47,16 +47,17 @@ jpeg::HuffmanTable mark_dc_alone(jpeg::HuffmanTable table) {
 /// @param low  bit i: of block i a corner of 2 or 1 is needed
 void plan_mcu(std::uint32_t low, ScanDesc& desc) {
   const auto count = static_cast<int>(desc.blocks_per_mcu);
-  // Corners of 4 begin at multiples of 16 bytes, so none lies behind a low one.
+  // Corners of 4 begin at multiples of 16 bytes, so none lies behind low ones, and of these there
+  // is an even number in each MCU.
   const bool are_last = std::popcount(low) + std::countr_zero(low) == count;
-  if (desc.corner == 4 && are_last) desc.low_phases = low;
+  const bool are_even = std::popcount(low) % 2 == 0;
+  if (desc.corner == 4 && are_last && are_even) desc.low_phases = low;
   desc.marked_tables = desc.block_tables;
   for (int i = 0; i < count; ++i) {
     const bool is_low = (desc.low_phases >> i & 1) != 0;
     if (is_low) desc.marked_tables |= 1u << (3 * i);
     desc.mcu_bytes += corner_bytes(is_low ? kLowSide : desc.corner);
   }
-  if (desc.low_phases != 0) desc.mcu_bytes = base::ceil_div(desc.mcu_bytes, 16u) * 16;
   for (auto [tables, period] : {std::pair{&desc.block_tables, &desc.period},
                                 std::pair{&desc.marked_tables, &desc.marked_period}}) {
     *period = shortest_period(*tables, desc.blocks_per_mcu);
