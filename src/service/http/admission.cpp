@@ -147,14 +147,14 @@ ClientAdmission::Verdict ClientAdmission::admit(ClientKey client, std::uint64_t 
                                                 Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const Held wanted{1, bytes, pixels};
-  return count(take(client, wanted, wanted, ticket, now));
+  return count(take(client, wanted, wanted, {}, ticket, now));
 }
 
 ClientAdmission::Verdict ClientAdmission::admit_announced(ClientKey client, std::uint64_t bytes,
                                                           std::uint64_t pixels, Ticket& ticket,
                                                           Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  return count(take(client, {1, bytes, pixels}, {1, bytes, 0}, ticket, now));
+  return count(take(client, {1, bytes, pixels}, {1, bytes, 0}, {}, ticket, now));
 }
 
 ClientAdmission::Verdict ClientAdmission::admit_or_wait(ClientKey client, std::uint64_t bytes,
@@ -162,18 +162,18 @@ ClientAdmission::Verdict ClientAdmission::admit_or_wait(ClientKey client, std::u
                                                         Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const Held wanted{1, bytes, pixels};
-  return take(client, wanted, wanted, ticket, now);
+  return take(client, wanted, wanted, {}, ticket, now);
 }
 
 ClientAdmission::Verdict ClientAdmission::admit_answer(ClientKey client, std::uint64_t bytes,
                                                        Ticket& ticket, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const Held wanted{0, bytes, 0};
-  return count(take(client, wanted, wanted, ticket, now));
+  return count(take(client, wanted, wanted, {.bytes = true, .pixels = false}, ticket, now));
 }
 
 ClientAdmission::Verdict ClientAdmission::take(ClientKey client, const Held& judged,
-                                               const Held& wanted, Ticket& ticket,
+                                               const Held& wanted, Grows grows, Ticket& ticket,
                                                Clock::time_point now) {
   const bool known = client.key != 0;
   const auto held = known ? clients_.find(client) : clients_.end();
@@ -181,7 +181,7 @@ ClientAdmission::Verdict ClientAdmission::take(ClientKey client, const Held& jud
   own += judged;
   Held all = all_;
   all += judged;
-  const Verdict verdict = judge(all, own, judged, Grows{}, known, now);
+  const Verdict verdict = judge(all, own, judged, grows, known, now);
   if (verdict != Verdict::kAdmitted) return verdict;
   if (known) clients_[client] += wanted;
   all_ += wanted;

@@ -163,7 +163,7 @@ class ClientAdmission {
     bool pixels = true;
   };
   // Called with the lock held.
-  [[nodiscard]] Verdict take(ClientKey client, const Held& judged, const Held& wanted,
+  [[nodiscard]] Verdict take(ClientKey client, const Held& judged, const Held& wanted, Grows grows,
                              Ticket& ticket, Clock::time_point now);
   [[nodiscard]] Verdict retake(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                bool heeds_share, Clock::time_point now);

@@ -25,7 +25,7 @@ std::optional<Stall> Connection::stall(Clock::time_point now) noexcept {
   const auto pace = slowest({.bodies = true, .answers = true, .uncharged = true}, now);
   const bool is_slow = pace && *pace < kMinBytesPerSecond;
   if (!is_slow && lately->answered) return std::nullopt;
-  return Stall{!is_slow && is_in_work(), lately->bytes_per_second};
+  return Stall{!pace || (!is_slow && is_in_work()), lately->bytes_per_second};
 }
 
 Connection::~Connection() {

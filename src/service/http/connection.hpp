@@ -27,7 +27,8 @@ struct Peer {
 
 /// How a connection that has requests gets nowhere. The least one gives way first.
 struct Stall {
-  bool in_work = false;         ///< it waits for the server or an origin, not for its client
+  /// Its client may have no part in it: somebody is at work, or its answer has just begun.
+  bool may_get_on = false;
   double bytes_per_second = 0;  ///< lately
   friend auto operator<=>(const Stall&, const Stall&) = default;
 };

@@ -68,6 +68,7 @@ void Http1Connection::on_written(const boost::system::error_code& error) {
   if (!error) count_answer();
   request_->sent();
   state_ = State::kHead;
+  if (request_) earlier_body_bytes_ += request_->body().filled_bytes;
   request_.reset();
   response_head_ = {};
   if (error) {

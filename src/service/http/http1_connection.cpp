@@ -187,8 +187,8 @@ void Http1Connection::tick(Clock::time_point now) {
 }
 
 std::uint64_t Http1Connection::moved_bytes() noexcept {
-  const std::uint64_t of_body = expects_body() ? request_->body().filled_bytes : 0;
-  return stream_.delivered_bytes() + of_body;
+  const std::uint64_t of_body = request_ ? request_->body().filled_bytes : 0;
+  return stream_.delivered_bytes() + earlier_body_bytes_ + of_body;
 }
 
 void Http1Connection::displace() noexcept {

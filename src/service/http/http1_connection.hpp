@@ -97,6 +97,7 @@ class Http1Connection final : public Connection, private Carrier {
   Clock::time_point deadline_{};  ///< while no request is under way
   Clock::time_point next_look_ = Clock::time_point::max();  ///< for a client that has gone
   std::optional<HttpRequest> request_;
+  std::uint64_t earlier_body_bytes_ = 0;  ///< of requests before this one
   std::string response_head_;
   std::uint64_t delivered_before_ = 0;  ///< when the answer began
   std::uint64_t delivered_bytes_ = 0;   ///< as the stream said when the answer's time was looked at

@@ -111,7 +111,7 @@ class IoThread {
   void refuse(Socket socket) noexcept;
   bool make_room(bool metrics, ClientKey newcomer);
   void find_stalled(Connection::Clock::time_point now);
-  bool displace_stalled(Connection::Clock::time_point now);
+  bool displace_stalled(Connection::Clock::time_point now, bool any);
   [[nodiscard]] bool beyond_share(ClientKey client) const noexcept;
   void drain();
   void accept_anew() noexcept;

@@ -23,8 +23,8 @@ bool IoThread::beyond_share(ClientKey client) const noexcept {
 // Closes the connection that has waited longest without a whole request: one of the newcomer's own
 // address if that has its share, else one of an address that has. Where there is none, the
 // newcomer's address still gets its share: of an address that has more, the connection that gets
-// nowhere. Else any that waits. Connections of other threads are theirs to close: each thread has
-// about as many.
+// nowhere by its client's fault; else any that waits; else one that gets nowhere so far.
+// Connections of other threads are theirs to close: each thread has about as many.
 bool IoThread::make_room(bool metrics, ClientKey newcomer) {
   const bool own_alone = !metrics && beyond_share(newcomer);
   Connection* oldest = nullptr;
@@ -40,8 +40,9 @@ bool IoThread::make_room(bool metrics, ClientKey newcomer) {
     }
   }
   const bool takes_share = !metrics && !own_alone && !oldest_is_greedy;
-  if (takes_share && displace_stalled(Connection::Clock::now())) return true;
-  if (oldest == nullptr) return false;
+  const auto now = Connection::Clock::now();
+  if (takes_share && displace_stalled(now, false)) return true;
+  if (oldest == nullptr) return takes_share && displace_stalled(now, true);
   oldest->close();
   return true;
 }
@@ -61,14 +62,16 @@ void IoThread::find_stalled(Connection::Clock::time_point now) {
                     [](const auto& one, const auto& other) { return one.first > other.first; });
 }
 
-// @return false where there is none
-bool IoThread::displace_stalled(Connection::Clock::time_point now) {
-  while (!stalled_.empty()) {
+// @param any  also one that may get on without its client's doing. @return false where there is
+// none
+bool IoThread::displace_stalled(Connection::Clock::time_point now, bool any) {
+  while (!stalled_.empty() && (any || !stalled_.back().first.may_get_on)) {
     const auto connection = stalled_.back().second.lock();
     stalled_.pop_back();
     if (connection == nullptr || !connections_.contains(connection.get())) continue;
     // Since the tick it may have got on, or its address may have come back to its share.
-    if (!beyond_share(connection->client()) || !connection->stall(now)) continue;
+    const auto stall = connection->stall(now);
+    if (!stall || (stall->may_get_on && !any) || !beyond_share(connection->client())) continue;
     connection->displace();
     return true;
   }

@@ -205,5 +205,13 @@ TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {
   EXPECT_EQ(admission.admit(kBob, 1, 1, two), Verdict::kOverBudget);
 }
 
+TEST(HttpAdmission, AnswersWantNoPixels) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  ClientAdmission::Ticket picture, answer, more;
+  EXPECT_EQ(admission.admit(kAnn, 100, 5000, picture), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit_answer(kBob, 40, answer), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit_answer(kBob, 900, more), Verdict::kOverBudget);
+}
+
 }  // namespace
 }  // namespace framewire::service::http

@@ -144,6 +144,57 @@ TEST(HttpDisplacementAttack, WorkThatTakesLong) {
   held.release();
 }
 
+// Whoever waits loses nothing.
+TEST(HttpDisplacement, WhatWaitsGoesBeforeWork) {
+  TestServer server(few_places());
+  framewire::test::HeldEngine held(server.engine(), 1);
+  std::list<TestClient> working;
+  for (std::size_t i = 0; i + 1 < kPlaces; ++i) {
+    ASSERT_TRUE(working.emplace_back(server.endpoint())
+                    .send(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16)))));
+  }
+  ASSERT_TRUE(within_a_minute([&] { return server.server().state().requests >= kPlaces - 1; }));
+  const OtherAddress waiting(server.endpoint());
+  ASSERT_TRUE(waiting.answers());
+  ASSERT_TRUE(all_taken(server));
+  std::this_thread::sleep_for(
+      2500ms);  // so that those in work have been without an answer for long
+  const OtherAddress newcomer(server.endpoint());
+  EXPECT_TRUE(newcomer.answers());
+  held.release();
+  for (TestClient& client : working) {
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+  }
+}
+
+// What has come of a body counts behind its end, too: others have been in work for longer.
+TEST(HttpDisplacement, ABodyThatHasComeIsProgress) {
+  TestServer server(few_places());
+  framewire::test::HeldEngine held(server.engine(), 1);
+  TestClient moving(server.endpoint());
+  std::list<TestClient> working;
+  for (std::size_t i = 0; i + 1 < kPlaces; ++i) {
+    ASSERT_TRUE(working.emplace_back(server.endpoint())
+                    .send(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16)))));
+  }
+  const std::string body = text_of(make_jpeg(3000, 2000));
+  ASSERT_TRUE(moving.send("POST /v1/resize?size=8x HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+                          std::to_string(body.size()) + "\r\n\r\n"));
+  ASSERT_TRUE(within_a_minute([&] { return server.server().state().requests >= kPlaces; }));
+  std::this_thread::sleep_for(
+      2500ms);  // so that those in work have been without an answer for long
+  ASSERT_TRUE(moving.send(body));
+  std::this_thread::sleep_for(300ms);  // so that it is looked at with the whole body
+  std::list<OtherAddress> others;
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(others.emplace_back(server.endpoint()).answers());
+  held.release();
+  const auto answer = moving.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+}
+
 TEST(HttpDisplacementAttack, WhatMovesIsKept) {
   TestServer server(few_places());
   TestClient moving(server.endpoint());
