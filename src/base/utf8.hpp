@@ -50,8 +50,10 @@ struct Utf8Character {
 /// Whether a terminal or an editor acts on the character instead of showing it: controls, line
 /// separators, and what turns the direction of the text behind it.
 [[nodiscard]] constexpr bool is_unprintable(std::uint32_t code) noexcept {
-  return is_control(code) || code == 0x2028 || code == 0x2029 ||
-         (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  const bool turns_direction = code == 0x061c || code == 0x200e || code == 0x200f ||
+                               (code >= 0x202a && code <= 0x202e) ||
+                               (code >= 0x2066 && code <= 0x2069);
+  return is_control(code) || code == 0x2028 || code == 0x2029 || turns_direction;
 }
 
 /// Somebody else's text, to be shown: with a `?` for each unprintable character and for each byte

@@ -267,6 +267,8 @@ TEST(HttpResponseAttack, NoValueBeginsALine) {
                          "2J\xE2\x80\xA8\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\x93"),
             "\\u009b"
             "2J\\u2028\\u202e\\u2066\xE2\x80\x93");
+  // Marks of direction.
+  EXPECT_EQ(json_escaped("\xD8\x9C\xE2\x80\x8E\xE2\x80\x8F"), "\\u061c\\u200e\\u200f");
 }
 
 TEST(HttpPace, TimeIsForBytesThatMove) {
