@@ -12,6 +12,38 @@ namespace {
 constexpr std::size_t kMaxText = 1024;
 constexpr std::size_t kMaxWarnings = 256;
 
+// Whether both ends of kVersion and kMessageVersion know a value. Without a default, so that a new
+// value does not compile until it stands here: raise both versions with it.
+constexpr bool is_of_version(CodecKind kind) noexcept {
+  switch (kind) {
+    case CodecKind::kAuto:
+    case CodecKind::kReference:
+    case CodecKind::kTurbo:
+    case CodecKind::kCuda:
+    case CodecKind::kNvjpeg:
+      return true;
+  }
+  return false;
+}
+constexpr bool is_of_version(WarningKind kind) noexcept {
+  switch (kind) {
+    case WarningKind::kTruncated:
+    case WarningKind::kCorruptData:
+    case WarningKind::kExtraneousBytes:
+    case WarningKind::kMissingScan:
+    case WarningKind::kBadSegment:
+    case WarningKind::kExifIgnored:
+    case WarningKind::kIccIgnored:
+    case WarningKind::kGainMapDropped:
+    case WarningKind::kItemDropped:
+    case WarningKind::kXmpIgnored:
+    case WarningKind::kCodecFallback:
+    case WarningKind::kMaxBytesMissed:
+      return true;
+  }
+  return false;
+}
+
 /// Writes fields one after the other; those that do not fit are noticed, not written.
 class AnswerWriter {
  public:
@@ -76,8 +108,9 @@ class AnswerReader {
   void operator()(CodecKind& kind) {
     std::uint8_t byte = 0;
     (*this)(byte);
-    valid_ = valid_ && byte <= static_cast<std::uint8_t>(CodecKind::kNvjpeg);
-    if (valid_) kind = static_cast<CodecKind>(byte);
+    const auto read = static_cast<CodecKind>(byte);
+    valid_ = valid_ && is_of_version(read);
+    if (valid_) kind = read;
   }
   void operator()(std::string& text) {
     std::uint16_t bytes = 0;
@@ -193,8 +226,8 @@ std::optional<Report> read_report(std::span<const std::byte> bytes) {
     fields(kind);
     fields(warning.message);
     fields(warning.offset);
-    if (kind > static_cast<std::uint8_t>(WarningKind::kMaxBytesMissed)) return std::nullopt;
     warning.kind = static_cast<WarningKind>(kind);
+    if (!is_of_version(warning.kind)) return std::nullopt;
     if (fields.valid()) report.warnings.push_back(std::move(warning));
   }
   if (!fields.at_end()) return std::nullopt;

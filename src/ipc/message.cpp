@@ -10,7 +10,7 @@ using transport::load;
 using transport::store;
 
 constexpr std::uint32_t kMagic = 0x52435746;  // "FWCR"
-constexpr std::uint8_t kMessageVersion = 1;
+constexpr std::uint8_t kMessageVersion = 1;   ///< as kVersion in greeting.hpp, for other hosts
 
 // Where fields lie; what lies between and behind them is zero.
 enum At : std::size_t {
