@@ -75,7 +75,8 @@ struct RunOptions {
   std::function<void(const Row&)> on_row{};
   std::function<void(const Progress&)> on_progress{};  ///< about ten times a second
   /// Once it is true no input is begun, and those in work are finished; a Client looks for a lost
-  /// server no longer. May be set by a handler of signals.
+  /// server no longer, also after the run: ClientOptions::retries counts for it no more. May be set
+  /// by a handler of signals.
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -103,7 +104,8 @@ struct RunOptions {
 /// The same through another process' engine. `jobs` are as many as cores unless they are chosen;
 /// inputs are read into the memory that the client shares with its server, while there is room.
 /// Where the server is lost, the batch ends: Summary::stopped_by says why, what had been handed
-/// over fails with it, and what is left has no row.
+/// over fails with it, and what is left has no row. A run that RunOptions::stop has stopped ends
+/// the client's retries for good: make another client where they are wanted again.
 [[nodiscard]] FRAMEWIRE_API Result<Summary> run(Source& source, Sink& sink, Client& client,
                                                 const Settings& settings,
                                                 const RunOptions& with = {});
