@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <base/moment.hpp>
 #include <chrono>
 #include <client/local_session.hpp>
@@ -153,12 +152,11 @@ void LocalSession::take_what_is_left(Session& lost) {
 
 /// A server that is started again takes some seconds.
 std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& why) const {
-  const auto deadline = base::moment_after(place_.options.timeout);
+  ConnectTries tries(base::moment_after(place_.options.timeout));
   const HoldBack hold_back = retries_left_ != 0 ? HoldBack::kAlways : HoldBack::kOnceAnswered;
   const std::stop_token stop = stop_.get_token();
   while (!stop.stop_requested()) {
-    const auto end_of_try = std::min(deadline, base::moment_after(kConnectTry));
-    auto made = open_session(place_, end_of_try, hold_back, stop);
+    auto made = open_session(place_, tries.next(), hold_back, stop);
     if (made) {
       if ((*made)->slots() >= lost.slots() && (*made)->input_bytes() >= lost.input_bytes() &&
           (*made)->output_bytes() >= lost.output_bytes()) {
@@ -169,7 +167,7 @@ std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& w
     }
     const StatusCode code = made.error().code();
     if (code == StatusCode::kDenied || code == StatusCode::kUnsupported ||
-        code == StatusCode::kInvalidInput || base::Clock::now() >= deadline) {
+        code == StatusCode::kInvalidInput || tries.are_over()) {
       why =
           Status(why.code(), why.message() + "; cannot connect again: " + made.error().to_string());
       return nullptr;

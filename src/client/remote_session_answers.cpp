@@ -268,9 +268,9 @@ bool RemoteSession::connect_again(Status& why) {
   connection_.reset();
   draining_ = false;
   drop_used_up();
-  const auto deadline = base::moment_after(place_.options.timeout);
+  ConnectTries tries(base::moment_after(place_.options.timeout));
   while (!closing_ && !stops_retrying_) {
-    auto made = RemoteConnection::open(place_, std::min(deadline, base::moment_after(kConnectTry)));
+    auto made = RemoteConnection::open(place_, tries.next());
     if (made && (*made)->slots() >= slots_.size() && (*made)->input_bytes() >= max_input_bytes_) {
       connection_ = std::move(*made);
       silence_.end();
@@ -282,7 +282,7 @@ bool RemoteSession::connect_again(Status& why) {
       why = Status(StatusCode::kPeerLost, "the server gives less than it did before");
       return false;
     }
-    if (!may_pass(made.error().code()) || base::Clock::now() >= deadline) return false;
+    if (!may_pass(made.error().code()) || tries.are_over()) return false;
     // The server may be about to start.
     pollfd item{event_.fd(), POLLIN, 0};
     (void)::poll(&item, 1, kPause_ms);

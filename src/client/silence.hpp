@@ -11,9 +11,6 @@ namespace framewire::client {
 inline constexpr std::chrono::milliseconds kServerPatience{30'000};
 /// After so many times as long without an answer it counts as gone whatever signs it shows.
 inline constexpr int kPatiencesForAnswer = 20;
-/// For one try to connect again: who listens and never greets may not be who will be there next.
-/// Enough for the round trips of a handshake over a satellite.
-inline constexpr std::chrono::milliseconds kConnectTry{4'000};
 /// How often a client that waits looks for one.
 inline constexpr std::chrono::milliseconds kLookInterval{1'000};
 
@@ -39,6 +36,32 @@ class Silence {
  private:
   Clock::time_point last_look_ = Clock::now();
   Clock::duration time_{};
+};
+
+/// Divides the time to connect again into tries. Who listens and never greets may not be who will
+/// be there next, so that the first try is short: enough for the round trips of a handshake over a
+/// satellite. A try that has run out of time is followed by a longer one, for links over which a
+/// handshake takes longer.
+class ConnectTries {
+ public:
+  using Clock = base::Clock;
+
+  explicit ConnectTries(Clock::time_point deadline) noexcept : deadline_(deadline) {}
+
+  /// Begins a try. @return its end: all that is left where a longer try would not fit behind it
+  [[nodiscard]] Clock::time_point next(Clock::time_point now = Clock::now()) noexcept {
+    if (now >= end_) time_ *= 2;
+    end_ = deadline_ - now < 3 * time_ ? deadline_ : now + time_;
+    return end_;
+  }
+  [[nodiscard]] bool are_over(Clock::time_point now = Clock::now()) const noexcept {
+    return now >= deadline_;
+  }
+
+ private:
+  const Clock::time_point deadline_;
+  Clock::duration time_ = std::chrono::seconds(4);
+  Clock::time_point end_ = Clock::time_point::max();  ///< of the last try
 };
 
 }  // namespace framewire::client

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <array>
 #include <atomic>
 #include <base/file_descriptor.hpp>
 #include <base/unix_address.hpp>
@@ -11,10 +12,13 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <ipc/greeting.hpp>
+#include <ipc/shared_pages.hpp>
 #include <stop_token>
 #include <tests/service/local/child.hpp>
 #include <tests/service/local/local_server_fixture.hpp>
 #include <thread>
+#include <transport/shared/local_peer.hpp>
 #include <vector>
 
 namespace framewire::service::local::test {
@@ -212,6 +216,29 @@ TEST_F(LocalRetry, WhoListensAndNeverGreetsHoldsUpNobodyWhoComesNext) {
   client.drain();
   EXPECT_EQ(right_, 5);
   EXPECT_FALSE(client.lost());
+}
+
+// A server that greets after five seconds when the client comes again.
+TEST_F(LocalRetry, WhatTakesLongToGreetIsWaitedForAgain) {
+  start();
+  ClientOptions options = retrying();
+  options.timeout = std::chrono::seconds(9);
+  Client client = connect(options);
+  server_.reset();
+  const base::FileDescriptor silent = listen_in_silence();
+  transport::shared::LocalPeer peer(base::FileDescriptor(::accept(silent.get(), nullptr, nullptr)));
+  const auto pages =
+      ipc::SharedPages::make({options.slots, options.input_bytes, options.output_bytes}).value();
+  ipc::Word word;
+  word.slots = options.slots;
+  word.input_bytes = options.input_bytes;
+  word.output_bytes = options.output_bytes;
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  ASSERT_TRUE(peer.send(std::as_bytes(std::span(&word, 1)), std::array{pages.fd()}));
+  auto answer = client.submit(photo(), width(20));
+  EXPECT_TRUE(soon([&] { return pages.control().submitted == 1; }));
+  ::shutdown(peer.fd(), SHUT_RDWR);
+  EXPECT_EQ(answer.get().error().code(), StatusCode::kPeerLost);
 }
 
 TEST_F(LocalRetry, AServerThatRefusesIsTheReason) {

@@ -44,6 +44,21 @@ class ImpatientClient {
   std::thread thread_;
 };
 
+TEST(ConnectTries, GrowOnlyWhereTheyRanOutOfTime) {
+  using std::chrono::seconds;
+  const base::Clock::time_point begin(seconds(1000));
+  client::ConnectTries tries(begin + seconds(100));
+  EXPECT_EQ(tries.next(begin), begin + seconds(4));
+  // Nobody listened.
+  EXPECT_EQ(tries.next(begin + seconds(1)), begin + seconds(5));
+  EXPECT_EQ(tries.next(begin + seconds(5)), begin + seconds(13));
+  EXPECT_EQ(tries.next(begin + seconds(13)), begin + seconds(29));
+  // Behind another 32 there would not be time for 64.
+  EXPECT_EQ(tries.next(begin + seconds(29)), begin + seconds(100));
+  EXPECT_FALSE(tries.are_over(begin + seconds(99)));
+  EXPECT_TRUE(tries.are_over(begin + seconds(100)));
+}
+
 using LocalSilence = LocalServerTest;
 
 TEST_F(LocalSilence, AFrozenServerCountsAsGone) {

@@ -88,6 +88,32 @@ TEST_F(RemoteRetry, ARequestThatEndsServersIsNotSentForEver) {
   client::Retries::stop(client);
 }
 
+// A server that greets after five seconds when the client comes again.
+TEST_F(RemoteRetry, WhatTakesLongToConnectConnectsAgain) {
+  auto listener = transport::Listener::listen(":0", session()).value();
+  auto playing = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 2; ++i) {
+      PlayedEnd server(listener.accept(20'000).value());
+      ASSERT_TRUE(server.next());
+      if (i == 1) std::this_thread::sleep_for(std::chrono::seconds(5));
+      server.offer(PlayedEnd::welcome());
+      const auto request = server.next();
+      ASSERT_TRUE(request);
+      if (i == 0) continue;
+      server.offer(refusal(*request));
+      (void)server.next();
+    }
+  });
+  {
+    ClientOptions options = retrying();
+    options.timeout = std::chrono::seconds(9);
+    Client client =
+        Client::connect(fmt::format(":{}", listener.port()), session(), options).value();
+    EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kUnsupported);
+  }
+  playing.get();
+}
+
 // Nobody is there; then somebody who never shakes hands.
 TEST_F(RemoteRetry, WhoStopsRetryingIsAnsweredSoon) {
   for (const bool listens : {false, true}) {
