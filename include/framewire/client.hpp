@@ -37,7 +37,8 @@ struct ClientOptions {
   /// How often in a row a lost connection to a server is made anew, within `timeout` each time; a
   /// connection that brings an answer other than `busy` begins the count again. Requests that have
   /// no answer are then sent again, so that one may be done twice, and is answered once; each as
-  /// often at most, after which its answer is peer_lost. Their inputs are kept until the answer.
+  /// often at most, after which its answer is peer_lost. Their inputs are kept until the answer. A
+  /// server whose answers cannot be is not connected to again.
   std::uint32_t retries = 0;
 };
 

@@ -114,6 +114,8 @@ class FRAMEWIRE_API Channel {
                                      const TransferOptions& options = {});
 
   [[nodiscard]] bool done(Transfer transfer);
+  /// Whether an offer of ours is being used: the peer's access is under way, and has not ended.
+  [[nodiscard]] bool moving(Transfer offer);
   /// The result of a transfer that is done; once.
   /// @return the transfer's error (deadline, peer_lost, denied, io_error); invalid_input before it
   ///         is done, and where it is none of this channel's or was fetched before

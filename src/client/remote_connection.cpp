@@ -24,10 +24,9 @@ constexpr std::uint32_t kForEver_ms = 0x7FFFFFFF;
 /// Within which a server takes, or sends, what it has begun to: some patience, and what so many
 /// bytes take at a very slow connection's speed.
 std::uint32_t time_for(std::uint64_t bytes) noexcept {
-  constexpr std::uint64_t kPatience_ms = 60'000;
-  constexpr std::uint64_t kMost_ms = 3'600'000;
-  constexpr std::uint64_t kBytesPerMs = 64;
-  return static_cast<std::uint32_t>(std::min(kMost_ms, kPatience_ms + bytes / kBytesPerMs));
+  constexpr milliseconds kPatience{60'000};
+  constexpr milliseconds kMost{3'600'000};
+  return static_cast<std::uint32_t>(std::min(kMost, kPatience + slow_time_of(bytes)).count());
 }
 
 Status said_by(const ipc::Message& message) {
@@ -161,10 +160,33 @@ Result<bool> RemoteConnection::drop_sent() {
                   "the server does not take what it is sent: " + taken.error().message());
     }
     sent_bytes_ -= sent->message->bytes;
+    if (sent->request) fetched_bytes_ += sent->message->bytes;
     if (sent->is_probe) is_probing_ = false;
     sent_.erase(sent);
   }
   return moved;
+}
+
+tl::unexpected<Status> RemoteConnection::lied(std::string what) {
+  server_lied_ = true;
+  return client::lied(std::move(what));
+}
+
+std::uint64_t RemoteConnection::moving_bytes() {
+  std::uint64_t bytes = fetching_bytes_;
+  for (const Sent& sent : sent_) {
+    if (sent.request && channel_.moving(sent.transfer)) bytes += sent.message->bytes;
+  }
+  return bytes;
+}
+
+std::vector<RemoteConnection::Request> RemoteConnection::unfetched() {
+  std::vector<Request> unfetched;
+  unfetched.reserve(sent_.size());
+  for (const Sent& sent : sent_) {
+    if (sent.request && !channel_.take_result(sent.transfer)) unfetched.push_back(*sent.request);
+  }
+  return unfetched;
 }
 
 /// No more at a time than the client has memory for, and at least one.

@@ -14,8 +14,15 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace framewire::client {
+
+/// What so many bytes take over the slowest connection that is waited for.
+[[nodiscard]] constexpr std::chrono::milliseconds slow_time_of(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t kBytesPerMs = 64;
+  return std::chrono::milliseconds(bytes / kBytesPerMs);
+}
 
 /// Where a server is, and what a client asks of it.
 struct RemotePlace {
@@ -57,6 +64,16 @@ class RemoteConnection {
   [[nodiscard]] Result<void> probe();
   /// Whether the server has shown a sign of life since the last call.
   [[nodiscard]] bool take_sign_of_life() noexcept { return std::exchange(is_alive_, false); }
+  /// Bytes of requests that the server has fetched so far.
+  [[nodiscard]] std::uint64_t fetched_bytes() const noexcept { return fetched_bytes_; }
+  /// Bytes of requests that the server is fetching, and of messages on their way from it.
+  [[nodiscard]] std::uint64_t moving_bytes();
+  /// The requests that the server has not fetched whole: it cannot have begun them. Once, where the
+  /// connection is lost.
+  [[nodiscard]] std::vector<Request> unfetched();
+  /// The server has sent what no server would. @return as client::lied()
+  [[nodiscard]] tl::unexpected<Status> lied(std::string what);
+  [[nodiscard]] bool server_lied() const noexcept { return server_lied_; }
   /// Moves what can be moved. @return whether anything was; why there is no connection any more
   [[nodiscard]] Result<bool> progress();
   /// The next message that is here as a whole. @return peer_lost for what is no message
@@ -87,9 +104,11 @@ class RemoteConnection {
   const bool is_stream_;  ///< whether the link moves only when the server does
   bool is_alive_ = false;
   bool is_probing_ = false;
+  bool server_lied_ = false;
   ipc::MessageHead welcome_;
   std::list<Sent> sent_;
   std::uint64_t sent_bytes_ = 0;
+  std::uint64_t fetched_bytes_ = 0;
   std::list<Fetch> fetches_;
   std::uint64_t fetching_bytes_ = 0;
   std::optional<transport::Lease> lease_;  ///< for which there is no room yet

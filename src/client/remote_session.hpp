@@ -86,7 +86,7 @@ class RemoteSession final : public ServerSession {
   [[nodiscard]] bool is_unanswered(std::uint32_t slot, std::uint64_t number) const;
   [[nodiscard]] bool connect_again(Status& why);
   void queue_again();
-  void drop_used_up() noexcept;
+  void drop_used_up(std::span<const RemoteConnection::Request> unfetched) noexcept;
   [[nodiscard]] Order free_slot(std::uint32_t slot) noexcept;
   void fail_slot(std::uint32_t slot, const Status& why) noexcept;
   void fail_all(const Status& why) noexcept;
@@ -117,7 +117,8 @@ class RemoteSession final : public ServerSession {
   std::unique_ptr<RemoteConnection> connection_;
   Silence silence_;
   Silence without_answer_;
-  bool has_answered_ = false;  ///< since the last look for answers
+  bool has_answered_ = false;         ///< since the last look for answers
+  std::uint64_t fetched_before_ = 0;  ///< bytes of requests, at the last answer
   std::vector<std::uint32_t> sending_;
 };
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <base/moment.hpp>
 #include <chrono>
-#include <client/lied.hpp>
 #include <client/remote_session.hpp>
 #include <ipc/answer.hpp>
 #include <new>
@@ -82,15 +81,19 @@ Result<void> RemoteSession::look_for_life() {
   return {};
 }
 
-/// Signs of life can be made by who does nothing. Views are no reason to wait for longer: they lie
-/// in this process' own memory.
+/// Signs of life can be made by who does nothing. Requests that the server has fetched since its
+/// last answer, and bytes that are under way, extend the bound by the time that they may take.
+/// Views do not: they lie in this process' own memory.
 Result<void> RemoteSession::look_for_answers() {
   if (std::exchange(has_answered_, false) || !awaits_answers()) {
     without_answer_.end();
+    fetched_before_ = connection_->fetched_bytes();
     return {};
   }
   const auto waited = without_answer_.look();
   if (waited < kPatiencesForAnswer * place_.patience) return {};
+  const auto moved = connection_->fetched_bytes() - fetched_before_ + connection_->moving_bytes();
+  if (waited < kPatiencesForAnswer * place_.patience + slow_time_of(moved)) return {};
   return fail(StatusCode::kPeerLost,
               fmt::format("the server has answered nothing for {} s",
                           std::chrono::round<std::chrono::seconds>(waited).count()));
@@ -217,7 +220,7 @@ Result<void> RemoteSession::take_message(RemoteConnection::Received received) {
                             : std::string()));
     }
     default:
-      return lied("a message that only clients send");
+      return connection_->lied("a message that only clients send");
   }
 }
 
@@ -231,11 +234,11 @@ Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
   const ipc::Message& message = received.message;
   const std::uint32_t index = message.head.slot;
   if (!is_unanswered(index, message.head.number)) {
-    return lied(fmt::format("nothing was asked in slot {}, or something else", index));
+    return connection_->lied(fmt::format("nothing was asked in slot {}, or something else", index));
   }
   if (message.head.type == ipc::MessageType::kFailed) {
     const auto status = ipc::read_error(message.text);
-    if (!status) return lied("its error is damaged");
+    if (!status) return connection_->lied("its error is damaged");
     if (hold_back(index, *status)) return {};
     has_answered_ = true;
     if (status->code() != StatusCode::kBusy) note_answer();
@@ -243,7 +246,7 @@ Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
     return {};
   }
   auto report = ipc::read_report(message.text);
-  if (!report) return lied("its report is damaged");
+  if (!report) return connection_->lied("its report is damaged");
   note_answer();
   Order order = free_slot(index);
   if (order.view) {
@@ -263,11 +266,12 @@ Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
 /// @param why  why the connection is lost; in the end, why there is none
 bool RemoteSession::connect_again(Status& why) {
   constexpr int kPause_ms = 50;
-  if (retries_left_ == 0 || !may_pass(why.code())) return false;
+  if (retries_left_ == 0 || !may_pass(why.code()) || connection_->server_lied()) return false;
   --retries_left_;
+  const auto unfetched = connection_->unfetched();
   connection_.reset();
   draining_ = false;
-  drop_used_up();
+  drop_used_up(unfetched);
   ConnectTries tries(base::moment_after(place_.options.timeout));
   while (!closing_ && !stops_retrying_) {
     auto made = RemoteConnection::open(place_, tries.next());
@@ -275,6 +279,7 @@ bool RemoteSession::connect_again(Status& why) {
       connection_ = std::move(*made);
       silence_.end();
       without_answer_.end();
+      fetched_before_ = 0;
       queue_again();
       return true;
     }
@@ -292,12 +297,17 @@ bool RemoteSession::connect_again(Status& why) {
 }
 
 /// Answers what was with so many servers that were lost that it may be why.
-void RemoteSession::drop_used_up() noexcept {
+/// @param unfetched  what the last server had not fetched
+void RemoteSession::drop_used_up(std::span<const RemoteConnection::Request> unfetched) noexcept {
   for (std::uint32_t index = 0; index < slots_.size(); ++index) {
     const bool is_ours = [&] {
       const std::lock_guard lock(mutex_);
       Slot& slot = slots_[index];
       if (slot.stage != Stage::kOffered) return false;
+      const bool was_fetched =
+          std::ranges::find(unfetched, slot.number, &RemoteConnection::Request::number) ==
+          unfetched.end();
+      if (!was_fetched) return false;
       ++slot.order.losses;
       return is_used_up(slot.order, place_.options.retries);
     }();

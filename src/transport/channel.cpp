@@ -211,6 +211,11 @@ bool Channel::done(Transfer transfer) {
   return slot != nullptr && slot->done();
 }
 
+bool Channel::moving(Transfer offer) {
+  const TransferSlot* slot = table_.find(offer);
+  return slot != nullptr && slot->role == Role::kOffer && slot->moving();
+}
+
 Result<Completion> Channel::take_result(Transfer transfer) {
   TransferSlot* const slot = table_.find(transfer);
   if (slot == nullptr || !slot->done() || slot->error) return take_result_slowly(transfer);

@@ -40,6 +40,7 @@ class Channel final : public LinkSink {
                                      const TransferOptions& options = {});
 
   [[nodiscard]] bool done(Transfer transfer);
+  [[nodiscard]] bool moving(Transfer offer);
   [[nodiscard]] Result<Completion> take_result(Transfer transfer);
   [[nodiscard]] std::span<const std::byte> note(Transfer offer);
   [[nodiscard]] Result<Completion> wait(Transfer transfer);

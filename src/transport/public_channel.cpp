@@ -36,6 +36,8 @@ Result<Transfer> Channel::get(const Lease& lease, const Region& region, std::uin
 
 bool Channel::done(Transfer transfer) { return core_->done(transfer); }
 
+bool Channel::moving(Transfer offer) { return core_->moving(offer); }
+
 Result<Completion> Channel::take_result(Transfer transfer) { return core_->take_result(transfer); }
 
 std::span<const std::byte> Channel::note(Transfer offer) { return core_->note(offer); }

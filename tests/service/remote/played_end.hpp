@@ -1,6 +1,7 @@
 // A client or a server played by hand: it offers what a test writes, and takes what it is told to.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <framewire/transport.hpp>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,11 @@ class PlayedEnd {
     head.input_bytes = input_bytes;
     return make(head);
   }
+  [[nodiscard]] static Bytes draining() {
+    ipc::MessageHead head;
+    head.type = ipc::MessageType::kDraining;
+    return make(head);
+  }
   [[nodiscard]] static Bytes request(std::uint32_t slot, std::uint64_t number,
                                      std::span<const std::uint8_t> jpeg,
                                      std::string_view options = "size=20x") {
@@ -59,6 +66,17 @@ class PlayedEnd {
     head.slot = slot;
     head.number = number;
     return make(head, options, jpeg);
+  }
+
+  /// The answer to a request: "unsupported: no".
+  [[nodiscard]] static Bytes refusal(const ipc::Message& request) {
+    ipc::MessageHead head;
+    head.type = ipc::MessageType::kFailed;
+    head.slot = request.head.slot;
+    head.number = request.head.number;
+    std::array<std::byte, 1000> text;
+    const auto bytes = ipc::write_error({StatusCode::kUnsupported, "no"}, text);
+    return make(head, {reinterpret_cast<const char*>(text.data()), bytes});
   }
 
   void offer(Bytes bytes) {
@@ -81,13 +99,21 @@ class PlayedEnd {
     return true;
   }
   /// Fetches the next message; nothing where none comes.
-  std::optional<ipc::Message> next() {
+  std::optional<ipc::Message> next() { return next_slowly({}); }
+  /// The same, with pauses and signs of life while it comes, for so long.
+  std::optional<ipc::Message> next_slowly(std::chrono::milliseconds time) {
     const auto direction = transport::Direction::kGet;
     if (!until([&] { return channel_.credits(direction) != 0; })) return std::nullopt;
     const auto lease = channel_.take_lease(direction).value();
     Bytes& bytes = received_.emplace_back(lease.length_bytes);
     const auto transfer =
         channel_.get(lease, transport::Region::view(bytes), 0, bytes.size()).value();
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end && !channel_.lost()) {
+      offer(draining());
+      (void)channel_.progress();
+      std::this_thread::sleep_for(std::chrono::milliseconds(70));
+    }
     if (!until([&] { return channel_.done(transfer); })) return std::nullopt;
     if (!channel_.take_result(transfer)) return std::nullopt;
     auto message = ipc::read_message(bytes);

@@ -20,15 +20,6 @@ class RemoteRetry : public RemoteServerTest {
     options.retries = retries;
     return options;
   }
-  static PlayedEnd::Bytes refusal(const ipc::Message& request) {
-    ipc::MessageHead head;
-    head.type = ipc::MessageType::kFailed;
-    head.slot = request.head.slot;
-    head.number = request.head.number;
-    std::array<std::byte, 1000> text;
-    const auto bytes = ipc::write_error({StatusCode::kUnsupported, "no"}, text);
-    return PlayedEnd::make(head, {reinterpret_cast<const char*>(text.data()), bytes});
-  }
 };
 
 TEST_F(RemoteRetry, AnAnswerBeginsTheCountAgain) {
@@ -63,7 +54,7 @@ TEST_F(RemoteRetry, ARequestThatEndsServersIsNotSentForEver) {
         request = server.next();
       }
       ASSERT_TRUE(request);
-      server.offer(refusal(*request));
+      server.offer(PlayedEnd::refusal(*request));
       // The next one is submitted once this one has been answered; it is lost.
       (void)server.next();
     }
@@ -88,6 +79,68 @@ TEST_F(RemoteRetry, ARequestThatEndsServersIsNotSentForEver) {
   client::Retries::stop(client);
 }
 
+// What a server that is lost has not fetched did not end it.
+TEST_F(RemoteRetry, WhatNoServerHasFetchedIsSentOn) {
+  constexpr int kServers = 4;
+  auto listener = transport::Listener::listen(":0", session()).value();
+  auto playing = std::async(std::launch::async, [&] {
+    for (int i = 0; i < kServers; ++i) {
+      PlayedEnd server(listener.accept(20'000).value());
+      ASSERT_TRUE(server.next());
+      server.offer(PlayedEnd::welcome());
+      if (i < kServers - 1) {
+        const auto direction = transport::Direction::kGet;
+        ASSERT_TRUE(server.until([&] { return server.channel().credits(direction) != 0; }));
+        ASSERT_TRUE(server.channel().take_lease(direction));
+      } else {
+        const auto first = server.next();
+        ASSERT_TRUE(first);
+        server.offer(PlayedEnd::refusal(*first));
+      }
+      const auto second = server.next();
+      ASSERT_TRUE(second);
+      server.offer(PlayedEnd::refusal(*second));
+      // The next one is submitted once this one has been answered; it is lost.
+      (void)server.next();
+    }
+  });
+  {
+    Client client =
+        Client::connect(fmt::format(":{}", listener.port()), session(), retrying(1)).value();
+    auto first = client.submit(photo(), width(20));
+    for (int i = 0; i < kServers; ++i) {
+      EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kUnsupported) << i;
+    }
+    EXPECT_EQ(first.get().error().to_string(), "unsupported: no");
+  }
+  playing.get();
+}
+
+TEST_F(RemoteRetry, AServerThatLiedIsNotBelievedAgain) {
+  auto listener = transport::Listener::listen(":0", session()).value();
+  auto playing = std::async(std::launch::async, [&] {
+    {
+      PlayedEnd server(listener.accept(20'000).value());
+      ASSERT_TRUE(server.next());
+      server.offer(PlayedEnd::welcome());
+      auto request = server.next();
+      ASSERT_TRUE(request);
+      request->head.number += 1000;
+      server.offer(PlayedEnd::refusal(*request));
+      (void)server.until([] { return false; });
+    }
+    EXPECT_FALSE(listener.accept(1'000));
+  });
+  Client client =
+      Client::connect(fmt::format(":{}", listener.port()), session(), retrying(1)).value();
+  auto answer = client.submit(photo(), width(20));
+  playing.get();
+  ASSERT_EQ(answer.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  const auto made = answer.get();
+  EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
+  EXPECT_THAT(made.error().message(), HasSubstr("cannot be"));
+}
+
 // A server that greets after five seconds when the client comes again.
 TEST_F(RemoteRetry, WhatTakesLongToConnectConnectsAgain) {
   auto listener = transport::Listener::listen(":0", session()).value();
@@ -100,7 +153,7 @@ TEST_F(RemoteRetry, WhatTakesLongToConnectConnectsAgain) {
       const auto request = server.next();
       ASSERT_TRUE(request);
       if (i == 0) continue;
-      server.offer(refusal(*request));
+      server.offer(PlayedEnd::refusal(*request));
       (void)server.next();
     }
   });

@@ -20,8 +20,9 @@ class RemoteSilence : public RemoteServerTest {
     remote_->close();
     thread_.join();
   }
-  void connect_to(const std::string& where, std::chrono::milliseconds patience = kShortTime) {
-    remote_ = client::RemoteSession::connect({where, session(), small_client(), patience}).value();
+  void connect_to(const std::string& where, std::chrono::milliseconds patience = kShortTime,
+                  const ClientOptions& options = small_client()) {
+    remote_ = client::RemoteSession::connect({where, session(), options, patience}).value();
     thread_ = std::thread([this] { remote_->receive(); });
   }
   std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg) {
@@ -63,6 +64,17 @@ TEST_F(RemoteSilence, AServerThatFetchesNothingCountsAsGone) {
   playing.get();
 }
 
+/// Shows signs of life and does nothing else, for so long or until the client has gone.
+void show_life(PlayedEnd& server, std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (!server.channel().lost() && std::chrono::steady_clock::now() < end) {
+    server.offer(PlayedEnd::draining());
+    const auto next = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    (void)server.until([&] { return std::chrono::steady_clock::now() > next; });
+  }
+}
+
+// What it does not fetch is no reason to wait, however large it is.
 TEST_F(RemoteSilence, SignsOfLifeWithoutAnAnswerHoldNobodyForEver) {
   auto listener = transport::Listener::listen(":0", session()).value();
   auto playing = std::async(std::launch::async, [&] {
@@ -70,22 +82,65 @@ TEST_F(RemoteSilence, SignsOfLifeWithoutAnAnswerHoldNobodyForEver) {
     ASSERT_TRUE(server.next());
     server.offer(PlayedEnd::welcome());
     ASSERT_TRUE(server.next());
-    ipc::MessageHead head;
-    head.type = ipc::MessageType::kDraining;
-    while (!server.channel().lost()) {
-      server.offer(PlayedEnd::make(head));
-      const auto next = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-      (void)server.until([&] { return std::chrono::steady_clock::now() > next; });
-    }
+    show_life(server, kPatience);
   });
   connect_to(fmt::format(":{}", listener.port()), std::chrono::milliseconds(100));
   const Bytes file = photo();
+  const Bytes large(1'000'000);
+  const auto begun = std::chrono::steady_clock::now();
   auto answer = submit(file);
+  auto unfetched = submit(large);
   ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(12));
   const auto made = answer.get();
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
   EXPECT_THAT(made.error().message(), HasSubstr("answered nothing"));
+  playing.get();
+}
+
+// A request of a megabyte may take 16 s to be sent, whatever the bound for an answer.
+TEST_F(RemoteSilence, BytesThatMoveExtendTheTimeForAnAnswer) {
+  auto listener = transport::Listener::listen(":0", session()).value();
+  auto playing = std::async(std::launch::async, [&] {
+    PlayedEnd server(listener.accept(20'000).value());
+    ASSERT_TRUE(server.next());
+    server.offer(PlayedEnd::welcome());
+    const auto request = server.next();
+    ASSERT_TRUE(request);
+    show_life(server, std::chrono::seconds(4));
+    server.offer(PlayedEnd::refusal(*request));
+    (void)server.until([] { return false; });
+  });
+  connect_to(fmt::format(":{}", listener.port()), std::chrono::milliseconds(100));
+  const Bytes large(1'000'000);
+  auto answer = submit(large);
+  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  EXPECT_THAT(answer.get().error().to_string(), HasSubstr("unsupported: no"));
+  remote_->close();
+  playing.get();
+}
+
+// As above, of one that is on its way all the time.
+TEST_F(RemoteSilence, ARequestThatIsBeingFetchedExtendsTheTimeForAnAnswer) {
+  auto listener = transport::Listener::listen(":0", session()).value();
+  auto playing = std::async(std::launch::async, [&] {
+    PlayedEnd server(listener.accept(20'000).value());
+    ASSERT_TRUE(server.next());
+    server.offer(PlayedEnd::welcome(4, std::uint64_t{80} << 20));
+    const auto request = server.next_slowly(std::chrono::seconds(5));
+    ASSERT_TRUE(request);
+    server.offer(PlayedEnd::refusal(*request));
+    (void)server.until([] { return false; });
+  });
+  ClientOptions options = small_client();
+  options.input_bytes = std::uint64_t{80} << 20;
+  connect_to(fmt::format(":{}", listener.port()), std::chrono::milliseconds(200), options);
+  const Bytes large(80'000'000);
+  auto answer = submit(large);
+  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+  EXPECT_THAT(answer.get().error().to_string(), HasSubstr("unsupported: no"));
+  remote_->close();
   playing.get();
 }
 
