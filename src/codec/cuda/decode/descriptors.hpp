@@ -14,7 +14,7 @@ namespace framewire::codec::cuda {
 /// Bytes behind a scan's data that kernels may read.
 inline constexpr std::uint32_t kScanGuardBytes = 16;
 
-/// dc_run_blocks() at most.
+/// The most that dc_run_blocks() gives.
 inline constexpr std::uint32_t kMaxDcRun = 12;
 /// Sums of DC differences of up to four components, 16 bits each, modulo 2^16.
 struct DcSum {
@@ -50,7 +50,7 @@ struct ScanDesc {
   std::uint32_t subsequence_slots = 0;  ///< reserved; those behind the scan's end stay empty
   std::uint32_t block_tables = 0;       ///< of the first `period` blocks of an MCU; PhasePattern
   std::uint32_t period = 1;
-  std::uint32_t marked_tables = 0;  ///< the same, low blocks marked
+  std::uint32_t marked_tables = 0;  ///< as block_tables, with low blocks marked: kLowSide
   std::uint32_t marked_period = 1;
   std::uint32_t low_phases = 0;  ///< bit i: block i of an MCU is low; only where N is 4
   std::uint32_t mcu_bytes = 0;   ///< of coefficients
@@ -186,7 +186,7 @@ struct DecodeView {
   const float* edge_basis = nullptr;  ///< [corner_index() of 1 to 6][valid 1 to 8][kEdgeSamples][8]
 };
 
-/// Pairs of rows of a block of which all are stored.
+/// StoredBlock::row_pairs where all are stored.
 inline constexpr std::uint32_t kAllRowPairs = 15;
 
 /// A block's word: in the lower half its DC difference, later its value; above it which pairs of

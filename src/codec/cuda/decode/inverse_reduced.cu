@@ -4,9 +4,10 @@
 // as whole sectors.
 //
 // Measured (H200, batches of 512, µs an image): corners of 4 of 4:2:0 1.30 instead of 1.38, with
-// a quarter fewer instructions, since nothing branches and no unit converts; corners of 4 and 2 of
-// 4:4:4 1.42 instead of 3.33, of which 0.9 are corners of 2 that lie densely; corners of 5 or
-// 6 2.94 instead of 3.30. One block a thread, 256 threads: the same, 1.54 and 3.30.
+// a fifth fewer instructions, since rounding needs no branch and no conversion; corners of 4 and 2
+// of 4:4:4, the latter lying densely, 1.42 instead of 3.33; corners of 5 or 6 2.94 instead of 3.30.
+// With one block a thread and 256 threads the three take 1.25, 1.54 and 3.30, where two blocks
+// took 1.25, 1.44 and 2.98 in the same run.
 //
 // Source: T.81 A.3.3 by the factorisation in transforms.hpp; reduced sizes as docs/decisions/0002.
 #include <codec/cuda/tuning.h>
