@@ -60,11 +60,8 @@ std::uint64_t BatchPlan::bytes_alone(bool among_few) const {
 }
 
 std::uint64_t BatchPlan::pinned_bytes_alone() const {
-  // Arrays of the device count, too, and records twice, as they did when the bounds on what a batch
-  // pins were measured.
   return arena_.bytes(gpu::Part::kUploaded) + arena_.bytes(gpu::Part::kFetched) + list_bytes() +
-         decode_.array_bytes() + 2 * records_bytes() + encode_.output_bytes() +
-         images_ * sizeof(std::uint32_t);
+         records_bytes() + encode_.output_bytes() + images_ * sizeof(std::uint32_t);
 }
 
 std::uint64_t BatchPlan::records_bytes() const {
