@@ -16,7 +16,7 @@
 #define FW_SYNC_THREADS 256
 #endif
 #ifndef FW_SYNC_SHARE
-#define FW_SYNC_SHARE 4
+#define FW_SYNC_SHARE 2
 #endif
 #ifndef FW_WRITE_BLOCKS
 #define FW_WRITE_BLOCKS 5
