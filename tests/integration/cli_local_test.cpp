@@ -29,7 +29,7 @@ TEST_F(CliLocal, WithoutAServerNothingIsDone) {
 TEST_F(CliLocal, ServersThatCannotBeUsedAreNamed) {
   const Ran none = run_program(batch("out", {"--server", ""}));
   EXPECT_EQ(none.exit_code, 2) << none.err;
-  EXPECT_THAT(none.err, HasSubstr("accepted: the path of a server's socket"));
+  EXPECT_THAT(none.err, HasSubstr("--server: found no value"));
   const Ran both = run_program(batch("out", {"--server", socket(), "--device", "0"}));
   EXPECT_EQ(both.exit_code, 2) << both.err;
   EXPECT_THAT(both.err, HasSubstr("--device"));

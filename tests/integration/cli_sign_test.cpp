@@ -68,7 +68,7 @@ TEST(CliSign, RefusesWhatMakesNoSense) {
       {{"sign", "--key", kKey, kPath}, "--salt"},
       {{"sign", "--key", kKey, "--key-file", bad, "--salt", kSalt, kPath}, "either"},
       {{"sign", "--key", "abc", "--salt", kSalt, kPath}, "hexadecimal"},
-      {{"sign", "--key", "", "--salt", kSalt, kPath}, "hexadecimal"},
+      {{"sign", "--key", "", "--salt", kSalt, kPath}, "accepted: HEX"},
       {{"sign", "--key-file", bad, "--salt", kSalt, kPath}, "hexadecimal"},
       {{"sign", "--key", kKey, "--salt", kSalt}, "found 0 arguments"},
       {{"sign", "--key", kKey, "--salt", kSalt, "/"}, "empty path"},

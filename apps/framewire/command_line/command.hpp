@@ -45,6 +45,9 @@ struct Command {
   std::size_t min_arguments = 0;
   std::size_t max_arguments = 0;  ///< 0: no bound
   int (*run)(const Arguments&) = nullptr;
+  /// Whether its own options go before those of a file and of the environment: "" and a flag's
+  /// false say something then.
+  bool overrides_settings = false;
 };
 
 /// The first argument of bench.

@@ -454,7 +454,7 @@ const std::array kCommands = {
             false, tensor_options(), "", 0, 0, run_tensor},
 #ifdef FRAMEWIRE_SERVICE
     Command{"serve", "[FOLDER]", "answer HTTP requests with resized pictures", kServeDetails, true,
-            serve_own(), "", 0, 1, run_serve},
+            serve_own(), "", 0, 1, run_serve, true},
     Command{"sign", "PATH…", "sign URLs of the image service", kSignDetails, false, kSignOwn, "", 1,
             0, run_sign},
 #endif

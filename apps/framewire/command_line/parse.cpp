@@ -33,6 +33,16 @@ class Formatter : public CLI::Formatter {
   std::string usage_;
 };
 
+std::vector<std::string_view> split_at_spaces(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
 std::string describe(const OptionSpec& spec) {
   std::string text(spec.help);
   if (!spec.choices.empty()) text += fmt::format(": {}", spec.choices);
@@ -75,13 +85,35 @@ void add_command(CLI::App& program, CommandValues& values) {
   add_options(values);
 }
 
+std::string usage_of(const Command& command) {
+  return fmt::format("framewire {}{}{}", command.name, command.arguments.empty() ? "" : " ",
+                     command.arguments);
+}
+
 int refuse_number_of_arguments(const CommandValues& values) {
   const Command& command = *values.command;
   const std::size_t count = values.paths.size();
+  const std::string one = count == 1 ? fmt::format(", '{}'", values.paths[0]) : "";
+  return report_usage(command.name, fmt::format("found {} argument{}{}; accepted: {}", count,
+                                                count == 1 ? "" : "s", one, usage_of(command)));
+}
+
+// What the command calls an argument: of "IN… OUT_DIR" OUT_DIR is the last one.
+std::string name_of_argument(const Command& command, std::size_t index, std::size_t count) {
+  const auto names = split_at_spaces(command.arguments);
+  const bool is_last = index + 1 == count;
+  std::string name(is_last ? names.back() : names[std::min(index, names.size() - 1)]);
+  std::erase_if(name, [](char c) { return c == '[' || c == ']'; });
+  return name;
+}
+
+// An empty argument is a script's variable that is not set.
+int refuse_empty_argument(const CommandValues& values, std::size_t index) {
+  const Command& command = *values.command;
   return report_usage(
       command.name,
-      fmt::format("found {} argument{}; accepted: framewire {}{}{}", count, count == 1 ? "" : "s",
-                  command.name, command.arguments.empty() ? "" : " ", command.arguments));
+      fmt::format("{}: found an empty name; accepted: {}",
+                  name_of_argument(command, index, values.paths.size()), usage_of(command)));
 }
 
 bool accepts_count(const Command& command, std::size_t count) {
@@ -95,35 +127,87 @@ bool is_choice(const OptionSpec& spec, std::string_view value) {
   return fmt::format("|{}|", spec.choices).find(fmt::format("|{}|", value)) != std::string::npos;
 }
 
-// Puts one option where it belongs: the resize options, or the command's own.
-Result<void> take(const OptionSpec& spec, bool own, const std::string& value, Arguments& out) {
-  if (!own) return set_option(out.options, spec.name, value);
-  if (!is_choice(spec, value)) {
-    return fail(Status(StatusCode::kInvalidInput,
-                       fmt::format("found '{}'; accepted: one of {}", value, spec.choices))
-                    .about(std::string(spec.name)));
+tl::unexpected<Status> wrong_value(const OptionSpec& spec, std::string message) {
+  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(spec.name)));
+}
+
+// Says which value an option lacks.
+std::string say_no_value(const OptionSpec& spec, bool own) {
+  ResizeOptions scratch;
+  if (spec.metavar.empty()) return "found nothing after '='; accepted: true or false";
+  if (!own) {
+    const auto refused = set_option(scratch, spec.name, "");
+    if (!refused) return refused.error().message();
   }
-  if (!spec.metavar.empty() || value == "true") out.own[std::string(spec.name)] = value;
+  return fmt::format("found no value; accepted: {}{}", spec.choices.empty() ? "" : "one of ",
+                     spec.choices.empty() ? spec.metavar : spec.choices);
+}
+
+// Puts one option where it belongs: the resize options, or the command's own.
+// @param may_be_empty  an empty text says something, and is not a variable that a script lacks
+Result<void> take(const OptionSpec& spec, bool own, bool may_be_empty, const std::string& value,
+                  Arguments& out) {
+  if (!own) return set_option(out.options, spec.name, value);
+  if (value.empty() && !may_be_empty) return wrong_value(spec, say_no_value(spec, own));
+  if (!is_choice(spec, value)) {
+    return wrong_value(spec, fmt::format("found '{}'; accepted: one of {}", value, spec.choices));
+  }
+  const bool flag = spec.metavar.empty();
+  if (flag && value != "true" && value != "false") {
+    return wrong_value(spec, fmt::format("found '{}'; accepted: true or false", value));
+  }
+  if (!flag || value == "true") out.own[std::string(spec.name)] = value;
   return {};
 }
 
-ParsedCommand collect(CommandValues& values) {
+bool is_own(const CommandValues& values, const OptionSpec& spec) {
+  const auto index = static_cast<std::size_t>(&spec - values.specs.data());
+  return index >= values.specs.size() - values.command->own.size();
+}
+
+// CLI11 passes over an empty value after '=': a flag counts as given, and an option takes the next
+// word. @return the option that a word names so; null where there is none
+const OptionSpec* find_empty_value(const CommandValues& values, std::span<const char* const> line) {
+  for (const std::string_view word : line) {
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    const std::string_view name = word.substr(2, word.size() - 3);
+    const auto found = std::ranges::find(values.specs, name, &OptionSpec::name);
+    if (found != values.specs.end()) return &*found;
+  }
+  return nullptr;
+}
+
+ParsedCommand collect(CommandValues& values, std::span<const char* const> line) {
   ParsedCommand parsed{values.command, {}, std::nullopt};
   const Command& command = *values.command;
+  if (const OptionSpec* empty = find_empty_value(values, line)) {
+    const std::string message = say_no_value(*empty, is_own(values, *empty));
+    parsed.exit = report_usage(command.name, fmt::format("--{}: {}", empty->name, message));
+    return parsed;
+  }
   if (!accepts_count(command, values.paths.size())) {
     parsed.exit = refuse_number_of_arguments(values);
     return parsed;
   }
+  const auto empty = std::ranges::find(values.paths, std::string_view());
+  if (empty != values.paths.end()) {
+    parsed.exit =
+        refuse_empty_argument(values, static_cast<std::size_t>(empty - values.paths.begin()));
+    return parsed;
+  }
   parsed.arguments.paths = std::move(values.paths);
-  const std::size_t first_own = values.specs.size() - command.own.size();
   for (std::size_t i = 0; i < values.specs.size(); ++i) {
     const OptionSpec& spec = values.specs[i];
     const bool given = values.options[i]->count() > 0;
-    const bool own = i >= first_own;
+    const bool own = is_own(values, spec);
     if (!given && !(own && !spec.default_value.empty())) continue;
     const std::string value = given ? values.texts[i] : std::string(spec.default_value);
-    if (given) parsed.arguments.given.insert_or_assign(std::string(spec.name), value);
-    if (auto taken = take(spec, own, value, parsed.arguments); !taken) {
+    const bool off = own && spec.metavar.empty() && value == "false";
+    if (given && (!off || command.overrides_settings)) {
+      parsed.arguments.given.insert_or_assign(std::string(spec.name), value);
+    }
+    const bool may_be_empty = !given || command.overrides_settings;
+    if (auto taken = take(spec, own, may_be_empty, value, parsed.arguments); !taken) {
       const Status& error = taken.error();
       parsed.exit =
           report_usage(command.name, fmt::format("--{}: {}", error.subject(), error.message()));
@@ -144,16 +228,7 @@ std::string explain_missing_value(const CLI::ParseError& error, const CommandVal
   for (const OptionSpec& spec : values.specs) {
     if (!what.starts_with(fmt::format("--{}:", spec.name))) continue;
     if (spec.metavar.empty()) return {};
-    ResizeOptions scratch;
-    const std::size_t own = values.command->own.size();
-    const bool of_resize = &spec < values.specs.data() + (values.specs.size() - own);
-    if (of_resize) {
-      const auto refused = set_option(scratch, spec.name, "");
-      if (!refused) return fmt::format("--{}: {}", spec.name, refused.error().message());
-    }
-    return fmt::format("--{}: found no value; accepted: {}{}", spec.name,
-                       spec.choices.empty() ? "" : "one of ",
-                       spec.choices.empty() ? spec.metavar : spec.choices);
+    return fmt::format("--{}: {}", spec.name, say_no_value(spec, is_own(values, spec)));
   }
   return {};
 }
@@ -241,7 +316,7 @@ ParsedCommand parse_command_line(int count, const char* const* words) {
   }
   CommandValues& values = *chosen();
   values.paths.insert(values.paths.end(), names.begin(), names.end());
-  return collect(values);
+  return collect(values, line);
 }
 
 bool asks_for_json(int count, const char* const* words) {

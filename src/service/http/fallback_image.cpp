@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <jpeg/parser.hpp>
 #include <service/http/blocking_file.hpp>
 #include <service/http/fallback_image.hpp>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace framewire::service::http {
@@ -20,7 +22,10 @@ Result<FallbackImage> FallbackImage::open(const ServiceSettings& settings, Pictu
                   "fallback-image: found a device or pipe; accepted: a regular file");
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) return refuse(StatusCode::kIoError, "fallback-image: the file cannot be opened");
+  if (!file) {
+    const std::string reason = std::generic_category().message(errno);
+    return refuse(StatusCode::kIoError, "fallback-image: cannot open: " + reason);
+  }
   std::string bytes;
   char part[65536];
   while (file.read(part, sizeof part) || file.gcount() > 0) {

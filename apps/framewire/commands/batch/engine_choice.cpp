@@ -67,9 +67,6 @@ Result<EngineChoice> choose_engine(const Arguments& arguments) {
     return choice;
   }
   const std::string where = arguments.get("server");
-  if (where.empty()) {
-    return misuse("--server: found ''; accepted: the path of a server's socket, or HOST:PORT");
-  }
   auto none = refuse_given(arguments, {"device", "gpu-memory"},
                            "with --server the engine is the server's; give one of them");
   if (!none) return fail(none.error());

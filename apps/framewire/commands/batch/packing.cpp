@@ -61,10 +61,11 @@ Result<std::optional<dataset::PackOptions>> make_pack_options(const Arguments& a
   if (!alone) return fail(alone.error());
   dataset::PackOptions options;
   const auto bytes = parse_memory("pack", arguments.get("pack"));
-  if (!bytes) return fail(bytes.error());
-  if (*bytes < kMinShardBytes) {
+  if (!bytes || *bytes < kMinShardBytes) {
     return misuse(
-        fmt::format("--pack: found {} bytes; accepted: {} and more", *bytes, kMinShardBytes));
+        fmt::format("--pack: found '{}'; accepted: a number of bytes from 64K, with k, M or G for "
+                    "powers of 1024",
+                    arguments.get("pack")));
   }
   options.shard_bytes = *bytes;
   auto parsed = dataset::ShardPattern::parse(pattern);

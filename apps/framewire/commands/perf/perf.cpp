@@ -237,6 +237,12 @@ Result<Wanted> parse_wanted(const Arguments& arguments) {
 }  // namespace
 
 int run_perf(const Arguments& arguments) {
+  const std::string& word = arguments.paths[0];
+  if (word != "latency" && word != "bw" && word != "bibw") {
+    return report_usage(
+        "perf",
+        fmt::format("found '{}'; accepted: framewire perf latency|bw|bibw [HOST:PORT]", word));
+  }
   auto options = session_of(arguments);
   const auto from = find_place(arguments.get("from"));
   if (!from) return refuse(Status(from.error()).about("--from"));
@@ -261,7 +267,7 @@ int run_perf(const Arguments& arguments) {
   if (!wanted) return report_usage("perf", wanted.error());
   if (*ends == Ends::kBoth) return measure_here(*from, *to, options, *wanted, arguments);
   auto channel = transport::connect(arguments.paths[1], options);
-  if (!channel) return report(channel.error());
+  if (!channel) return refuse(channel.error());
   return be_client(*channel, *from, *wanted, arguments);
 }
 

@@ -58,6 +58,11 @@ Result<http::GivenSettings> read_config(const std::string& path) {
 }
 
 Result<http::Configuration> read_configuration(const Arguments& arguments) {
+  // A script's variable that is not set would start a service without its keys.
+  if (arguments.has("config") && arguments.get("config").empty()) {
+    return fail(
+        Status(StatusCode::kInvalidInput, "found no value; accepted: FILE").about("--config"));
+  }
   auto file = read_config(arguments.get("config"));
   if (!file) return fail(file.error());
   http::GivenSettings flags;
