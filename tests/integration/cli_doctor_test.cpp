@@ -51,6 +51,12 @@ TEST(CliDoctor, DrawsAPicture) {
   const std::string svg = folder / "host.svg";
   EXPECT_EQ(run_program({"doctor", "--root", host.root(), "--svg", svg}).exit_code, 0);
   EXPECT_TRUE(contains(read_text(svg), "<svg xmlns=")) << read_text(svg);
+  EXPECT_EQ(run_program({"doctor", "--root", host.root(), "--svg", svg}).exit_code, 0);
+  write_file(folder / "photo.jpg", make_jpeg(16, 16));
+  const Ran photo = run_program({"doctor", "--root", host.root(), "--svg", folder / "photo.jpg"});
+  EXPECT_EQ(photo.exit_code, 2) << photo.err;
+  EXPECT_TRUE(contains(photo.err, "photo.jpg: is a file of another kind")) << photo.err;
+  EXPECT_TRUE(decode_size(read_file(folder / "photo.jpg")));
   write_text(folder / "file", "");
   const Ran refused =
       run_program({"doctor", "--root", host.root(), "--svg", folder / "file/x.svg"});

@@ -94,5 +94,20 @@ TEST_F(CliMistakes, AWrongWordIsNamed) {
   refused({"batch", "in", "out/%d.tar", "--pack", "63k"}, "--pack: found '63k'");
 }
 
+// Python is not asked for a table that would have no rows.
+TEST_F(CliMistakes, ATableIsNotReplacedByAnEmptyOne) {
+  write_text(folder_ / "python", "#!/bin/sh\ncat >/dev/null\necho PAR1 none >rows.parquet\n");
+  fs::permissions(folder_ / "python", fs::perms::owner_all);
+  write_text(folder_ / "rows.parquet", "PAR1 many");
+  const auto before = read_tree(folder_.path());
+  const Ran ran = run_program({"report", "in", "--parquet", "rows.parquet"}, {}, [&] {
+    fs::current_path(folder_.path());
+    ::setenv("FRAMEWIRE_PYTHON", "./python", 1);
+  });
+  EXPECT_EQ(ran.exit_code, 2) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("in: --parquet: found no manifest here"));
+  EXPECT_TRUE(read_tree(folder_.path()) == before);
+}
+
 }  // namespace
 }  // namespace framewire::test

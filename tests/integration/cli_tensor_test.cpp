@@ -14,6 +14,8 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+using Words = std::vector<std::string>;
+
 class CliTensor : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -106,6 +108,7 @@ TEST_F(CliTensor, ReplacesNeitherAnInputNorTheListOfInputs) {
   fs::create_symlink(folder_ / "in/1.jpg", folder_ / "link.npy");
   fs::create_hard_link(folder_ / "in/2.jpg", folder_ / "hard.npy");
   fs::copy(folder_ / "in/3.jpg", folder_ / "in/rows.jsonl");  // an input by its content alone
+  write_text(folder_ / "old.npy", "\x93NUMPY");
   const auto before = read_tree(folder_.path());
   const auto refused = [&](const std::vector<std::string>& inputs, const std::string& out,
                            const char* said) {
@@ -130,18 +133,44 @@ TEST_F(CliTensor, ReplacesNeitherAnInputNorTheListOfInputs) {
           "--out: its rows would replace in/rows.jsonl, an input");
   refused({"in"}, "train.npy",
           "--out: its rows would replace train.jsonl, which holds no rows of an array");
-  const std::string piped = "in/4.jpg\nin/0.jpg\n";
+  const std::string piped = "in/4.jpg\nold.npy\n";
   const Ran ran =
-      run_program({"tensor", "--files-from", "-", "--size", "4x4", "--out", "in/0.jpg"},
+      run_program({"tensor", "--files-from", "-", "--size", "4x4", "--out", "old.npy"},
                   Bytes(piped.begin(), piped.end()), [&] { fs::current_path(folder_.path()); });
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("in/0.jpg is an input"));
+  EXPECT_THAT(ran.err, HasSubstr("old.npy is an input"));
   EXPECT_TRUE(read_tree(folder_.path()) == before);
   for (int i = 0; i < 2; ++i) {  // its own array and rows it does replace
     const Ran again = run_program(
         {"tensor", folder_ / "in", "--size", "4x4", "--out", folder_ / "in/b.npy", "--quiet"});
     EXPECT_EQ(again.exit_code, 0) << again.err;
   }
+}
+
+TEST_F(CliTensor, AnArrayIsReplacedByOneWithImagesAlone) {
+  const Words words = {"--size", "4x4", "--out", folder_ / "b.npy", "--quiet"};
+  const auto run = [&](const std::string& in) {
+    Words all = {"tensor", in};
+    all.insert(all.end(), words.begin(), words.end());
+    return run_program(all);
+  };
+  ASSERT_EQ(run(folder_ / "in").exit_code, 0);
+  const auto before = read_tree(folder_.path());
+  fs::create_directory(folder_ / "empty");
+  write_text(folder_ / "list", "");
+  for (const std::string& in : {folder_ / "empty", "@" + (folder_ / "list")}) {
+    const Ran ran = run(in);
+    EXPECT_EQ(ran.exit_code, 2) << in;
+    EXPECT_THAT(ran.err, HasSubstr("found no JPEG in IN"));
+  }
+  fs::remove(folder_ / "list");
+  EXPECT_TRUE(read_tree(folder_.path()) == before);
+  write_text(folder_ / "notes.txt", "notes");
+  const Ran notes =
+      run_program({"tensor", folder_ / "in", "--size", "4x4", "--out", folder_ / "notes.txt"});
+  EXPECT_EQ(notes.exit_code, 2);
+  EXPECT_THAT(notes.err, HasSubstr("notes.txt is a file of another kind"));
+  EXPECT_EQ(read_text(folder_ / "notes.txt"), "notes");
 }
 
 TEST_F(CliTensor, NamesAFailedImageOnceAndByNoPositionInItsBatch) {
@@ -200,6 +229,7 @@ TEST_F(CliTensor, UsageErrorsSayWhatIsAccepted) {
   refused({"--bench", "--under-way", "2"},
           "--under-way: batches at once; accepted with --bench and");
   refused({"--device", "0", "--under-way", "2"}, "accepted with --bench and --device");
+  refused({"--out", "-"}, "--out: an array is not written to standard output; accepted: a file");
   refused({"--device", "0", "--bench", "--under-way", "17"}, "accepted: 1 to 16");
   refused({"--size", "99999x1"}, "--size: found 99999×1; accepted: sides up to 16384;");
   const Ran device = run_program({"tensor", folder_ / "in", "--device", "1023"});

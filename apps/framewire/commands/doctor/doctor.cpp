@@ -1,8 +1,8 @@
 // framewire doctor: what this host can do for frames that move between GPUs and NICs.
 #include <fmt/format.h>
-#include <batch/atomic_file.hpp>
 #include <command_line/command.hpp>
 #include <commands/doctor/json.hpp>
+#include <files/whole_file.hpp>
 #include <report/console.hpp>
 #include <sstream>
 #include <topology/diagnosis.hpp>
@@ -36,16 +36,15 @@ std::string printable_lines(const std::string& text) {
   return safe;
 }
 
-bool write_svg(const std::string& path, const std::string& svg) {
-  const auto written = batch::write_atomically(
-      path, {reinterpret_cast<const std::uint8_t*>(svg.data()), svg.size()}, batch::WriteOptions{});
-  if (!written) report(written.error().status);
-  return written.has_value();
-}
+bool is_drawing(std::string_view beginning) { return beginning.starts_with("<svg"); }
 
 }  // namespace
 
 int run_doctor(const Arguments& arguments) {
+  const std::string svg = arguments.get("svg");
+  if (!svg.empty()) {
+    if (auto good = check_replaceable(svg, is_drawing); !good) return refuse(good.error());
+  }
   const auto files = topology::HostFiles::open(arguments.get("root"));
   if (!files) return refuse(files.error());
   topology::HostFacts facts = topology::read_host(*files);
@@ -54,8 +53,12 @@ int run_doctor(const Arguments& arguments) {
                         fmt::format("--{}: {}", kept.error().subject(), kept.error().message()));
   }
   const topology::Diagnosis diagnosis = topology::diagnose(std::move(facts));
-  if (arguments.has("svg") && !write_svg(arguments.get("svg"), topology::draw_svg(diagnosis))) {
-    return kEnvironment;
+  if (!svg.empty()) {
+    const auto written = write_whole_file(svg, topology::draw_svg(diagnosis));
+    if (!written) {
+      report(written.error());
+      return kEnvironment;
+    }
   }
   const std::string text =
       arguments.has("json") ? pretty(to_json(diagnosis)) : printable_lines(report_text(diagnosis));

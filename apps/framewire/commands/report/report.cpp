@@ -79,6 +79,11 @@ bool is_whole(const dataset::DatasetReport& report) {
          report.unreadable.empty() && report.missing.empty();
 }
 
+// A table of no rows would replace one of many.
+bool has_no_manifest(const dataset::DatasetReport& report) {
+  return report.shards == 0 && report.without_output.empty() && report.unreadable.empty();
+}
+
 /// By the paths of what is to be made again, the names that it has.
 using RetryList = std::map<std::string, std::string>;
 
@@ -256,6 +261,12 @@ int run_report(const Arguments& arguments) {
   }
   const auto report = dataset::make_report(command->options);
   if (!report) return refuse(report.error());
+  if (parquet && has_no_manifest(*report)) {
+    return refuse(Status(StatusCode::kInvalidInput,
+                         "--parquet: found no manifest here; accepted: the folder of a batch's "
+                         "manifests")
+                      .about(command->options.manifests));
+  }
   if (parquet && !parquet->finish()) return kEnvironment;
   if (list) {
     RetryList listed;

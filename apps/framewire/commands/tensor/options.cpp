@@ -209,6 +209,9 @@ Result<TensorPlan> make_tensor_plan(const Arguments& arguments) {
     return misuse("found no input; accepted: a folder, files, @LIST, or --files-from LIST");
   }
   take_words(arguments, plan);
+  if (plan.out == "-") {
+    return misuse("--out: an array is not written to standard output; accepted: a file");
+  }
   if (auto ok = take_size(arguments, plan.options); !ok) return fail(ok.error());
   if (auto ok = take_crop(arguments, plan); !ok) return fail(ok.error());
   if (auto ok = take_numbers(arguments, plan); !ok) return fail(ok.error());

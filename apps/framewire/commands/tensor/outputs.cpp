@@ -20,6 +20,15 @@ std::optional<batch::FileId> id_of(const std::string& path) {
   return batch::FileId{facts.st_dev, facts.st_ino};
 }
 
+/// Whether a file is empty, or begins as an array of NumPy's. What cannot be read is neither.
+bool holds_array(const std::string& path) {
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  std::ifstream file(path, std::ios::binary);
+  std::string beginning(kMagic.size(), '\0');
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  return file.gcount() == 0 ? file.is_open() : beginning == kMagic;
+}
+
 /// Whether a file is empty, or begins with a row of an array. What cannot be read is neither.
 bool holds_rows(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -81,6 +90,9 @@ Result<void> TensorOutputs::check(const TensorPlan& plan) const {
   for (const Replaced& replaced : replaced_) {
     if (replaced.is_rows && !holds_rows(replaced.path)) {
       return misuse(refusal(replaced.path, true, "which holds no rows of an array"));
+    }
+    if (!replaced.is_rows && !holds_array(replaced.path)) {
+      return misuse(refusal(replaced.path, false, "a file of another kind, and is not replaced"));
     }
   }
   return {};

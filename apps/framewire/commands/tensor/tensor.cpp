@@ -285,6 +285,8 @@ Result<void> make_batches(const TensorPlan& plan, TensorRun& run) {
   auto file = NpyFile::open(plan.out, plan.options);
   if (!file) return fail(file.error());
   if (auto done = run.over_inputs(&*file); !done) return done;
+  // An array of an earlier run is worth more than an empty one.
+  if (run.counts().images == 0) return {};
   const auto* source = run.permissions() ? &*run.permissions() : nullptr;
   // The rows first: whoever sees the array finds them beside it.
   if (auto written = write_rows(plan, run); !written) return written;
