@@ -1,7 +1,10 @@
 // Frames become files on another thread, from memory that stays theirs meanwhile.
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <commands/sink/frame_writer.hpp>
+#include <commands/sink/kept_frames.hpp>
 #include <cstring>
+#include <filesystem>
 #include <latch>
 #include <map>
 #include <string>
@@ -100,6 +103,28 @@ TEST_F(FrameWriterTest, PlanesLoseTheirPadding) {
   const Bytes& y4m = files_["00000001.y4m"];
   ASSERT_GT(y4m.size(), 24U);
   EXPECT_EQ(Bytes(y4m.end() - 24, y4m.end()), Bytes(24, 5));
+}
+
+TEST_F(FrameWriterTest, AFileThatIsThereIsNotReplaced) {
+  const auto folder =
+      std::filesystem::path(::testing::TempDir()) / ("frames-" + std::to_string(::getpid()));
+  const Bytes bytes(10, 7);
+  const std::string path = folder / "0003-00000001.jpg";
+  EXPECT_TRUE(FrameWriter::write_file(path, bytes)) << "its folder is made";
+  const auto again = FrameWriter::write_file(path, Bytes(20, 8));
+  ASSERT_FALSE(again);
+  EXPECT_FALSE(again.error().environment) << "the next frame has another name";
+  EXPECT_EQ(again.error().status.subject(), path);
+  EXPECT_EQ(std::filesystem::file_size(path), bytes.size());
+  // Frames of planes count, and what a sink cannot have written does not.
+  for (const char* name : {"0012-00000001.y4m", "0013-00000001.png", "0014.jpg", "-1-00000001.jpg",
+                           "99999999999999999999-00000001.jpg", "0015-x.jpg", "0016--1.jpg"}) {
+    EXPECT_TRUE(FrameWriter::write_file(folder / name, bytes));
+  }
+  const auto last = last_connection_in(folder);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(*last, 12U);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(FrameWriterTest, EndsAfterWhatHasBeenAdded) {

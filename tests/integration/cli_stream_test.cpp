@@ -74,6 +74,20 @@ TEST_F(CliStream, FilesArriveAsTheyAreAndInOrder) {
   }
 }
 
+TEST_F(CliStream, ASinkThatIsStartedAgainKeepsWhatIsThere) {
+  const std::string out = folder_ / "out";
+  const auto strangers = {"0002-00000001.png", "7-00000001.jpg.tmp", "x-00000001.jpg", "9-.jpg"};
+  for (const char* name : strangers) write_text(out + "/" + name, name);
+  for (int run = 1; run <= 2; ++run) {
+    start_sink({"--insecure", "--out", out, "--frames", "5"});
+    const Ran ran = stream({"--insecure"});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_EQ(end_of_sink(), 0);
+    EXPECT_EQ(read_tree(out).size(), strangers.size() + 5U * static_cast<unsigned>(run));
+    EXPECT_TRUE(fs::exists(out + "/000" + std::to_string(run) + "-00000005.jpg"));
+  }
+}
+
 TEST_F(CliStream, OptionsMakeSmallerPicturesAndPlanesBecomeY4m) {
   start_sink({"--insecure", "--out", folder_ / "out", "--frames", "10"});
   const Ran small = stream({"--insecure", "--size", "40x"});
@@ -99,7 +113,7 @@ TEST_F(CliStream, OnlyWhoHasTheKeyIsServed) {
   start_sink({"--psk", folder_ / "keys", "--out", folder_ / "out", "--frames", "5"});
   EXPECT_NE(stream({"--insecure"}).exit_code, 0);
   const Ran wrong = stream({"--psk", folder_ / "others"});
-  EXPECT_EQ(wrong.exit_code, 1) << wrong.err;
+  EXPECT_EQ(wrong.exit_code, 3) << wrong.err;
   EXPECT_THAT(wrong.err, HasSubstr("the server does not know this key or name"));
   const Ran unnamed = stream({"--psk", folder_ / "keys", "--psk-name", "nobody"});
   EXPECT_EQ(unnamed.exit_code, 2) << unnamed.err;

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <batch/file_place.hpp>
 #include <commands/sink/frame_writer.hpp>
 #include <files/y4m.hpp>
+#include <filesystem>
 #include <transport/device_copy.hpp>
 #include <utility>
 #include <vector>
@@ -108,7 +111,22 @@ batch::WriteResult FrameWriter::keep(const ReceivedFrame& frame) const {
 
 batch::WriteResult FrameWriter::write_file(const std::string& path,
                                            std::span<const std::uint8_t> bytes) {
-  return batch::write_atomically(path, bytes, batch::Durability::kNone);
+  auto place = batch::find_file_place(path);
+  if (!place) {
+    // Somebody may have taken the folder away.
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    place = batch::find_file_place(path);
+  }
+  if (!place) return tl::unexpected<batch::WriteError>({std::move(place.error()), false});
+  const auto may_replace = [&](const struct stat* existing) -> Result<void> {
+    if (existing == nullptr) return {};
+    return fail(Status(StatusCode::kIoError,
+                       "there is a file of this name, and it is not replaced; does another sink "
+                       "write to this folder?")
+                    .about(path));
+  };
+  return batch::write_at(*place, path, bytes, batch::WriteOptions{}, may_replace);
 }
 
 }  // namespace framewire::app

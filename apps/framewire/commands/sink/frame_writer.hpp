@@ -42,9 +42,12 @@ class FrameWriter {
   /// Frames added and not taken.
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
 
- private:
+  /// Writes a file, making its folder. A file that is there is never replaced: it is a frame of
+  /// another run.
   static batch::WriteResult write_file(const std::string& path,
                                        std::span<const std::uint8_t> bytes);
+
+ private:
   void work();
   [[nodiscard]] batch::WriteResult keep(const frames::ReceivedFrame& frame) const;
 

@@ -10,6 +10,7 @@
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/sink/frame_writer.hpp>
+#include <commands/sink/kept_frames.hpp>
 #include <connection/connection.hpp>
 #include <connection/place.hpp>
 #include <connection/security.hpp>
@@ -46,7 +47,8 @@ struct SinkPlan {
   std::string out;    ///< folder; "" keeps nothing
   MemoryPlace place;  ///< of the slots
   frames::ReceiverOptions receiver;
-  std::uint64_t frames = 0;  ///< to end after; 0: none
+  std::uint64_t frames = 0;           ///< to end after; 0: none
+  std::uint64_t last_connection = 0;  ///< of those that an earlier sink has kept in `out`
 };
 
 // All but the place, which is looked for afterwards. @return misuse()
@@ -218,7 +220,7 @@ Result<FrameReceiver> receive_from(transport::Channel channel, const SinkPlan& p
 
 // Serves one connection after another; a sender that connects meanwhile waits to be accepted.
 int serve(const Arguments& arguments, const SinkPlan& plan, transport::Listener& listener) {
-  std::uint64_t connections = 0;
+  std::uint64_t connections = plan.last_connection;
   std::uint64_t frames = 0;
   bool failed = false;
   while (!g_stop && (plan.frames == 0 || frames < plan.frames)) {
@@ -268,6 +270,9 @@ int run_sink(const Arguments& arguments) {
     std::error_code error;
     std::filesystem::create_directories(plan.out, error);
     if (error) return refuse(batch::io_error(plan.out, "make the output folder", error.value()));
+    const auto last = last_connection_in(plan.out);
+    if (!last) return refuse(last.error());
+    plan.last_connection = *last;
   }
   auto session = session_of(arguments);
   place_at(session, plan.place);
