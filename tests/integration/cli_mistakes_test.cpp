@@ -94,6 +94,78 @@ TEST_F(CliMistakes, AWrongWordIsNamed) {
   refused({"batch", "in", "out/%d.tar", "--pack", "63k"}, "--pack: found '63k'");
 }
 
+TEST_F(CliMistakes, OneInputThatIsNotThereIsNoFolder) {
+  refused({"batch", "typo.jpg", "out"}, "io_error: typo.jpg: cannot open: No such file", 3);
+  refused({"split", "typo.jpg"}, "io_error: typo.jpg: cannot open: No such file", 3);
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  refused({"batch", "pipe", "out"}, "pipe: is a pipe, a socket or a device; accepted: a folder");
+}
+
+TEST_F(CliMistakes, AListThatCannotBeReadIsNamed) {
+  write_text(folder_ / "list", "a.jpg\n");
+  fs::permissions(folder_ / "list", fs::perms::none);
+  for (const Words& words : {Words{"batch", "@list", "out"}, Words{"split", "@list"}}) {
+    const Ran ran = run_program(words, {}, [&] {
+      fs::current_path(folder_.path());
+      // Root reads everything otherwise.
+      ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE);
+      ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH);
+    });
+    EXPECT_EQ(ran.exit_code, 3);
+    EXPECT_THAT(ran.err, HasSubstr("io_error: list: cannot open the list: Permission denied"));
+  }
+}
+
+TEST_F(CliMistakes, AManifestThatIsRefusedMakesNoFolder) {
+  refused({"batch", "in", "out", "--manifest", "hi.txt"}, "hi.txt: its first line is no row");
+  ASSERT_EQ(run({"batch", "in", "made", "--manifest", "rows.jsonl"}).exit_code, 0);
+  refused({"batch", "in", "out", "--manifest", "rows.jsonl"}, "has rows already; give --resume");
+  refused({"batch", "in", "out", "--manifest", "m.jsonl", "--metrics-file", "./m.jsonl"},
+          "--metrics-file: ./m.jsonl is the manifest, too; accepted: two files");
+  EXPECT_EQ(run({"batch", "in", "out", "--manifest", "out/m.jsonl"}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "out/m.jsonl"));
+}
+
+TEST_F(CliMistakes, ObjectsAreNotReplacedInPlace) {
+  refused({"batch", "s3://photos/raw/", "out", "--in-place"}, "--in-place replaces files");
+}
+
+TEST_F(CliMistakes, IndicesDoNotReplaceOneAnother) {
+  make_shard("s", 2);
+  refused({"index", "in/s.tar", "--wids", "hi.txt"}, "--wids: hi.txt is a file of another kind");
+  refused({"index", "in/s.tar", "--wids", "in/../in/s.idx"}, "is the index of in/s.tar for DALI");
+  EXPECT_EQ(run({"index", "in/s.tar", "--wids", "in/s.idx", "--format", "wids"}).exit_code, 0);
+}
+
+TEST_F(CliMistakes, AShardThatIsNotThereIsAnInputThatFailed) {
+  make_shard("s", 2);
+  for (const Words& words : {Words{"index", "in/none.tar"}, Words{"batch", "in/none.tar", "out"}}) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.exit_code, 1) << words[0] << ": " << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("in/none.tar: cannot open: No such file")) << words[0];
+  }
+  const Ran unwritten = run({"index", "in/s.tar", "--out", "hi.txt/x"});
+  EXPECT_EQ(unwritten.exit_code, 3) << unwritten.err;
+}
+
+// What the missing tasks should do would be done by nobody.
+TEST_F(CliMistakes, AnArrayOfSlurmsWithGapsIsRefused) {
+  const auto code = [&](const char* last) {
+    return run_program({"batch", "in", "out", "--shard", "auto"}, {}, [&] {
+      fs::current_path(folder_.path());
+      ::setenv("SLURM_ARRAY_TASK_ID", "3", 1);
+      ::setenv("SLURM_ARRAY_TASK_MIN", "3", 1);
+      ::setenv("SLURM_ARRAY_TASK_MAX", last, 1);
+      ::setenv("SLURM_ARRAY_TASK_STEP", "1", 1);
+      ::setenv("SLURM_ARRAY_TASK_COUNT", "2", 1);
+    });
+  };
+  const Ran gaps = code("7");
+  EXPECT_EQ(gaps.exit_code, 2);
+  EXPECT_THAT(gaps.err, HasSubstr("2 tasks between 3 and 7, with gaps; accepted: arrays"));
+  EXPECT_EQ(code("4").exit_code, 0);
+}
+
 // Python is not asked for a table that would have no rows.
 TEST_F(CliMistakes, ATableIsNotReplacedByAnEmptyOne) {
   write_text(folder_ / "python", "#!/bin/sh\ncat >/dev/null\necho PAR1 none >rows.parquet\n");

@@ -156,6 +156,7 @@ TEST_F(CliShards, TheEnvironmentSaysWhichPart) {
   EXPECT_EQ(run({}).exit_code, 2);
   const Ran slurm = run({{"SLURM_ARRAY_TASK_ID", "12"},
                          {"SLURM_ARRAY_TASK_MIN", "10"},
+                         {"SLURM_ARRAY_TASK_MAX", "14"},
                          {"SLURM_ARRAY_TASK_STEP", "2"},
                          {"SLURM_ARRAY_TASK_COUNT", "3"}});
   EXPECT_EQ(slurm.exit_code, 0) << slurm.err;

@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <batch/posix_file.hpp>
+#include <cerrno>
 #include <command_line/misuse.hpp>
 #include <files/inputs.hpp>
 #include <filesystem>
@@ -43,6 +46,17 @@ bool is_one_folder(const InputNames& names) {
 
 }  // namespace
 
+Result<void> check_inputs(const InputNames& names) {
+  if (!is_one_folder(names)) return {};
+  const std::string& path = names.paths[0];
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return fail(batch::io_error(path, "open", errno));
+  if (S_ISDIR(facts.st_mode)) return {};
+  return fail(Status(StatusCode::kInvalidInput,
+                     "is a pipe, a socket or a device; accepted: a folder, files, or @LIST")
+                  .about(path));
+}
+
 batch::KnownInputs known_inputs(const InputNames& names) {
   batch::KnownInputs known;
   if (is_one_folder(names)) {
@@ -59,6 +73,7 @@ batch::KnownInputs known_inputs(const InputNames& names) {
 Result<std::unique_ptr<batch::Source>> open_inputs(const InputNames& names,
                                                    const std::vector<batch::FileId>& excluded) {
   if (!names.list.empty()) return batch::open_list(names.list, names.null_separated ? '\0' : '\n');
+  if (auto good = check_inputs(names); !good) return fail(good.error());
   if (is_one_folder(names)) return batch::open_folder(names.paths[0], excluded);
   return batch::open_files(names.paths);
 }

@@ -21,11 +21,15 @@ struct InputNames {
 [[nodiscard]] Result<InputNames> make_input_names(std::vector<std::string> paths, std::string list,
                                                   bool null_separated = false);
 
+/// Whether a lone name is a folder, or a file, as open_inputs() takes it.
+/// @return io_error where there is nothing; invalid_input for pipes, sockets and devices
+[[nodiscard]] Result<void> check_inputs(const InputNames& names);
+
 /// What is known of the inputs before they are opened.
 [[nodiscard]] batch::KnownInputs known_inputs(const InputNames& names);
 
 /// @param excluded  files and folders to pass over
-/// @return io_error
+/// @return as check_inputs(); io_error
 [[nodiscard]] Result<std::unique_ptr<batch::Source>> open_inputs(
     const InputNames& names, const std::vector<batch::FileId>& excluded);
 

@@ -82,6 +82,11 @@ Result<void> check_objects(const Arguments& arguments, const std::vector<std::st
       !manifest) {
     return refuse_store_options(arguments);
   }
+  if (arguments.has("in-place") && std::ranges::any_of(inputs, store::is_remote_url)) {
+    return misuse(
+        "--in-place replaces files, and the inputs are in a store or on a web server; accepted: "
+        "without it");
+  }
   if (store::is_object_url(output)) {
     for (const char* name : {"in-place", "mode", "durability"}) {
       if (!arguments.given.contains(name)) continue;

@@ -47,8 +47,16 @@ Result<batch::Shard> shard_of_slurm(std::uint32_t task) {
         "--shard auto: SLURM_ARRAY_TASK_ID is none of its array; accepted: arrays whose "
         "tasks have equal steps, such as 0-99 or 1-100");
   }
-  return shard_of("SLURM_ARRAY_TASK_ID", (task - first) / step,
-                  number_from("SLURM_ARRAY_TASK_COUNT"));
+  const auto count = number_from("SLURM_ARRAY_TASK_COUNT");
+  const auto last = number_from("SLURM_ARRAY_TASK_MAX");
+  // What the missing tasks should do would be done by nobody.
+  if (last && count && (*last < first || (*last - first) / step + 1 != *count)) {
+    return misuse(fmt::format(
+        "--shard auto: the array has {} tasks between {} and {}, with gaps; accepted: arrays "
+        "whose tasks have equal steps, such as 0-99 or 1-100",
+        *count, first, *last));
+  }
+  return shard_of("SLURM_ARRAY_TASK_ID", (task - first) / step, count);
 }
 
 Result<batch::Shard> shard_of_environment() {

@@ -46,6 +46,7 @@ struct IndexCommand {
 /// What became of one shard.
 struct Indexed {
   std::optional<Status> error;
+  bool unwritten = false;  ///< the shard was read, and its index could not be written
   dataset::WidsShard wids;
 };
 
@@ -94,6 +95,38 @@ Result<void> check_dali_paths(const IndexCommand& command) {
   return {};
 }
 
+bool is_index(std::string_view beginning) {
+  return beginning.starts_with("v1.") ||
+         beginning.find("\"wids_version\"") != std::string_view::npos;
+}
+
+bool is_same_place(const std::string& one, const std::string& other) {
+  std::error_code error;
+  if (one == other || fs::equivalent(one, other, error)) return true;
+  return fs::path(one).filename() == fs::path(other).filename() &&
+         fs::weakly_canonical(fs::absolute(one, error), error) ==
+             fs::weakly_canonical(fs::absolute(other, error), error);
+}
+
+// Before any index is written.
+Result<void> check_wids_file(const IndexCommand& command) {
+  if (!command.wids) return {};
+  const std::string& file = command.wids_file;
+  for (const dataset::NamedShard& shard : command.shards) {
+    if (!command.dali || !is_same_place(file, dali_path(command, shard))) continue;
+    return misuse(
+        fmt::format("--wids: {} is the index of {} for DALI; accepted: another name, or "
+                    "--format wids",
+                    file, store::without_query(shard.path)));
+  }
+  if (store::is_object_url(file)) return {};
+  if (auto good = check_replaceable(file, is_index); !good) {
+    if (good.error().code() != StatusCode::kInvalidInput) return good;
+    return misuse(fmt::format("--wids: {} {}", file, good.error().message()));
+  }
+  return {};
+}
+
 Result<IndexCommand> make_index_command(const Arguments& arguments) {
   IndexCommand command;
   auto stores = choose_stores(arguments);
@@ -130,6 +163,7 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
                             ? (fs::path(command.shards[0].path).parent_path() / kWidsName).string()
                             : below(command.out, kWidsName);
   }
+  if (auto good = check_wids_file(command); !good) return fail(good.error());
   return command;
 }
 
@@ -160,10 +194,6 @@ Result<void> write_text(const IndexCommand& command, const std::string& path,
     if (!put) return fail(put.error());
     return {};
   }
-  const auto is_index = [](std::string_view beginning) {
-    return beginning.starts_with("v1.") ||
-           beginning.find("\"wids_version\"") != std::string_view::npos;
-  };
   if (auto good = check_replaceable(path, is_index); !good) return good;
   const fs::path folder = fs::path(path).parent_path();
   if (!command.out.empty() && !folder.empty()) {
@@ -176,8 +206,9 @@ Result<void> write_text(const IndexCommand& command, const std::string& path,
   return write_whole_file(path, text);
 }
 
+/// @param unwritten  set where the shard was read, and its index could not be written
 Result<dataset::WidsShard> index_one(const IndexCommand& command, const dataset::NamedShard& shard,
-                                     dataset::PieceCache& pieces) {
+                                     dataset::PieceCache& pieces, bool& unwritten) {
   const auto input = dataset::open_shard_input(shard, command.stores.stores.get(), pieces);
   if (!input) return fail(input.error());
   dataset::WalkedShard walked(**input, command.wids);
@@ -194,6 +225,7 @@ Result<dataset::WidsShard> index_one(const IndexCommand& command, const dataset:
   const auto text = dataset::to_dali_index(*index);
   if (!text) return fail(text.error());
   auto written = write_text(command, dali_path(command, shard), *text);
+  unwritten = !written;
   if (!written) return fail(written.error());
   return entry;
 }
@@ -212,7 +244,7 @@ std::vector<Indexed> index_all(const IndexCommand& command) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < results.size(); i = next++) {
-      auto shard = index_one(command, command.shards[i], pieces);
+      auto shard = index_one(command, command.shards[i], pieces, results[i].unwritten);
       if (shard) {
         results[i].wids = std::move(*shard);
       } else {
@@ -243,8 +275,11 @@ int run_index(const Arguments& arguments) {
   std::uint64_t samples = 0;
   for (Indexed& indexed : index_all(*command)) {
     if (indexed.error) {
+      // A shard that cannot be read is an input that failed, as in a batch.
       const int reported = report(*indexed.error);
-      code = std::max(code, dataset::is_store_fault(*indexed.error) ? kEnvironment : reported);
+      const bool environment = indexed.unwritten && reported == kEnvironment;
+      const bool ours = environment || dataset::is_store_fault(*indexed.error);
+      code = std::max<int>(code, ours ? kEnvironment : kSomeFailed);
       continue;
     }
     samples += indexed.wids.samples;
