@@ -101,6 +101,20 @@ TEST_F(CliBench, MeasuresThePartsAskedForAndTellsEachRun) {
   EXPECT_EQ(with({"latency"}).exit_code, 0);
 }
 
+// A codec that is not there is told once, whatever there is to measure.
+TEST_F(CliBench, ACodecThatIsNotThereIsTheEnvironments) {
+  for (const char* what : {"resize", "jpeg2jpeg"}) {
+    const Ran ran = run_program({"bench", what, in_, in_, "--codec", "cuda,turbo", "--seconds",
+                                 "0.01", "--repeat", "1", "--json"});
+    const json result = json::parse(ran.out);
+    if (result["unavailable"].empty()) continue;  // of an engine with a GPU
+    EXPECT_EQ(ran.exit_code, 3) << ran.err;
+    EXPECT_EQ(result["unavailable"].size(), 1u) << ran.err;
+    EXPECT_TRUE(result["failed"].empty()) << ran.err;
+    EXPECT_EQ(result["rows"].size(), 1u) << "turbo is measured all the same";
+  }
+}
+
 // What is kept under way varies like everything else.
 TEST_F(CliBench, VariesWhatIsUnderWay) {
   const auto pixels_out = [&](const Words& more) {

@@ -181,5 +181,14 @@ TEST_F(CliMistakes, ATableIsNotReplacedByAnEmptyOne) {
   EXPECT_TRUE(read_tree(folder_.path()) == before);
 }
 
+TEST_F(CliMistakes, InspectSaysAnErrorOnStandardErrorToo) {
+  const Ran text = run({"inspect", "hi.txt"});
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_THAT(text.err, HasSubstr("framewire: invalid_input: hi.txt: "));
+  const Ran as_json = run({"inspect", "hi.txt", "--json"});
+  EXPECT_THAT(as_json.err, HasSubstr("framewire: invalid_input: hi.txt: "));
+  EXPECT_EQ(json::parse(as_json.out)["error"]["class"], "invalid_input");
+}
+
 }  // namespace
 }  // namespace framewire::test

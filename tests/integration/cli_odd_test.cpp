@@ -71,7 +71,7 @@ TEST_F(CliOdd, NamesThatBeginWithADashComeAfterTwo) {
   // Names, though there is nobody to connect to.
   for (const Words& words : {Words{"stream", "--insecure", "--", "-x.jpg", "127.0.0.1:1"},
                              Words{"perf", "--insecure", "--", "latency", "127.0.0.1:1"}}) {
-    EXPECT_EQ(run(words).exit_code, 1) << words[0];
+    EXPECT_EQ(run(words).exit_code, 3) << words[0];
   }
 }
 
@@ -118,8 +118,8 @@ TEST_F(CliOdd, JsonIsADocumentAlsoWhenTheInputFails) {
       {{"doctor", "--root", "none", "--json"}, 3},
       {{"doctor", "--gpu", "77", "--json"}, 2},
       {{"perf", "latency", "--json"}, 2},
-      {{"perf", "latency", "127.0.0.1:1", "--insecure", "--json"}, 1},
-      {{"stream", "in.jpg", "127.0.0.1:1", "--insecure", "--json"}, 1},
+      {{"perf", "latency", "127.0.0.1:1", "--insecure", "--json"}, 3},
+      {{"stream", "in.jpg", "127.0.0.1:1", "--insecure", "--json"}, 3},
       {{"sink", "--listen", "nowhere", "--insecure", "--json"}, -1},
   };
   for (const auto& [words, code] : commands) {

@@ -87,7 +87,7 @@ TEST_F(AttackCli, ARefusalIsShownHarmless) {
   const Ran ran = run_program({"stream", folder_ / "in", address, "--insecure", "--json"});
   server.get();
   EXPECT_EQ(ran.signal, 0);
-  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("no\\xff?]0;pwned?\\xc2\\x9b2J"));
 }
 

@@ -4,6 +4,7 @@
 #include <command_line/lists.hpp>
 #include <command_line/misuse.hpp>
 #include <commands/bench/common.hpp>
+#include <engine/codec_router.hpp>
 #include <report/console.hpp>
 
 namespace framewire::app {
@@ -87,6 +88,14 @@ std::string resize_table(const Json& result) {
   return text;
 }
 
+// Whether the library's call has a codec at all. @return unsupported
+Result<void> check_codec(const std::string& codec) {
+  ResizeOptions options;
+  if (auto set = set_option(options, "codec", codec); !set) return set;
+  const auto route = engine::CodecRouter().choose(options.codec);
+  return route ? Result<void>() : fail(route.error());
+}
+
 // The rows of one codec, and the inputs that it cannot do, which are left out of them.
 void bench_resize_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
                         ResizeOptions options, const ResizePlan& plan, Json& result) {
@@ -114,11 +123,17 @@ int run_bench_resize(const Arguments& arguments) {
   }
   if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
   Json result = begin_result(arguments, *inputs, plan, kTimedResize);
+  result["unavailable"] = Json::array();
   for (const std::string& codec : plan.codecs) {
+    if (auto here = check_codec(codec); !here) {
+      say(printable(fmt::format("{}: {}", codec, here.error().to_string())));
+      result["unavailable"].push_back({{"codec", codec}, {"error", to_json(here.error())}});
+      continue;
+    }
     bench_resize_codec(codec, *inputs, arguments.options, plan, result);
   }
   const bool printed = print(arguments.has("json") ? pretty(result) : resize_table(result));
-  if (!printed) return kEnvironment;
+  if (!printed || !result["unavailable"].empty()) return kEnvironment;
   return result["failed"].empty() ? kAllDone : kSomeFailed;
 }
 

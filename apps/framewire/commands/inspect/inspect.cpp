@@ -20,6 +20,25 @@ Result<std::vector<std::uint8_t>> read(const std::string& path) {
   return file->read(kMaxBytes);
 }
 
+StatusCode code_of(std::string_view word) {
+  for (const StatusCode code :
+       {StatusCode::kUnsupported, StatusCode::kTooLarge, StatusCode::kBusy}) {
+    if (to_string(code) == word) return code;
+  }
+  return StatusCode::kInvalidInput;
+}
+
+// The model has the error in words.
+Status error_of(const Json& model) {
+  const Json& error = model["error"];
+  Status status =
+      Status(code_of(error["class"].get<std::string>()), error["message"].get<std::string>())
+          .about(model["file"].get<std::string>());
+  const auto offset = error.find("offset");
+  if (offset == error.end() || !offset->is_number()) return status;
+  return std::move(status).at(offset->get<std::uint64_t>());
+}
+
 }  // namespace
 
 int run_inspect(const Arguments& arguments) {
@@ -34,7 +53,10 @@ int run_inspect(const Arguments& arguments) {
       continue;
     }
     Json model = to_json(inspect::inspect_bytes(path, *bytes, arguments.options));
-    if (model.contains("error")) code = kSomeFailed;
+    if (model.contains("error")) {
+      report(error_of(model));
+      code = kSomeFailed;
+    }
     if (arguments.has("json")) {
       models.push_back(std::move(model));
     } else if (!print(inspect_text(model))) {

@@ -301,7 +301,7 @@ int run_stream(const Arguments& arguments) {
   auto session = session_of(arguments);
   place_at(session, source);
   auto channel = transport::connect(plan.address, session);
-  if (!channel) return report(channel.error());
+  if (!channel) return refuse(channel.error());
   if (auto good = check_path(arguments, *channel); !good) return refuse(good.error());
   const FrameMaker maker(plan.kind, arguments.options, *resizing, memory, device.get());
   return send_all(arguments, plan, maker, memory, std::move(*channel));
