@@ -232,7 +232,8 @@ TEST(JpegHead, KeepCopiesAndCorrects) {
 TEST(JpegHead, CmykIsMarkedAsAdobeDoes) {
   const Bytes source = rich_file();
   const auto file = parse(source, {});
-  const auto head = make_head(*file, Metadata::kStrip, {.orientation_applied = true, .cmyk = true});
+  const auto head = make_head(*file, Metadata::kStrip,
+                              {.orientation_applied = true, .adobe_transform = std::uint8_t{0}});
   Bytes bytes = *head;
   tiny::write_standard_tables(bytes);
   FrameSpec frame;
