@@ -46,6 +46,15 @@ std::optional<std::string> scalar_text(std::string_view key, const toml::node& n
   return std::nullopt;
 }
 
+// Members of the settings in C++ and keys of other programs have underscores.
+std::string describe_unknown(std::string_view key) {
+  std::string dashed(key);
+  std::ranges::replace(dashed, '_', '-');
+  const bool named = dashed != key && is_setting(dashed);
+  return fmt::format("there is no setting {}{}", key,
+                     named ? fmt::format("; accepted: {}", dashed) : std::string());
+}
+
 // Arrays of texts are lists, which flags write with commas.
 std::optional<std::string> value_text(std::string_view key, const toml::node& node) {
   const auto* array = node.as_array();
@@ -75,7 +84,7 @@ Result<GivenSettings> read_toml(std::string_view text, std::string_view name) {
   for (const auto& [key, node] : parsed.table()) {
     const std::size_t line = key.source().begin.line;
     if (!is_setting(key.str())) {
-      return refuse(name, line, fmt::format("there is no setting {}", key.str()));
+      return refuse(name, line, describe_unknown(key.str()));
     }
     auto value = value_text(key.str(), node);
     if (!value) {

@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <algorithm>
@@ -128,6 +129,34 @@ bool permits(const AddressPolicy& policy, const IpAddress& address) noexcept {
       break;
   }
   return false;
+}
+
+std::string describe_refusal(const IpAddress& address) {
+  std::string_view why;
+  switch (classify(address)) {
+    case AddressClass::kLoopback:
+      why = "is of this machine; accepted with --allow-loopback";
+      break;
+    case AddressClass::kLinkLocal:
+      why = "is link-local; accepted with --allow-link-local";
+      break;
+    case AddressClass::kPrivate:
+      why = "is of a private network; accepted with --allow-private";
+      break;
+    case AddressClass::kUnspecified:
+      why = "is no host's; never accepted";
+      break;
+    case AddressClass::kMulticast:
+      why = "is of a group (multicast); never accepted";
+      break;
+    case AddressClass::kReserved:
+      why = "is reserved; never accepted";
+      break;
+    case AddressClass::kPublic:
+      why = "is public";
+      break;
+  }
+  return fmt::format("{} {}", to_string(address), why);
 }
 
 std::optional<IpAddress> address_of(const sockaddr* address, std::size_t length) noexcept {

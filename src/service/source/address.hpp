@@ -40,6 +40,10 @@ enum class AddressClass : std::uint8_t {
 /// Whether the policy lets the address be dialled.
 [[nodiscard]] bool permits(const AddressPolicy& policy, const IpAddress& address) noexcept;
 
+/// What an address stands for, and what would let it be dialled: "127.0.0.1 is of this machine;
+/// accepted with --allow-loopback". For addresses that a policy may refuse.
+[[nodiscard]] std::string describe_refusal(const IpAddress& address);
+
 /// The address of an AF_INET or AF_INET6 socket address; nothing for another family or length.
 [[nodiscard]] std::optional<IpAddress> address_of(const sockaddr* address,
                                                   std::size_t length) noexcept;

@@ -88,6 +88,16 @@ Result<FileRoot> FileRoot::open(const std::string& folder) {
         Status(StatusCode::kIoError, fmt::format("the root of sources: {}", describe(errno)))
             .about(folder));
   }
+  // O_PATH asks for no right to the folder itself; to look for "." in it is what a request will do.
+  const base::FileDescriptor entered(
+      ::openat(result.root_.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!entered.valid()) {
+    return fail(Status(StatusCode::kIoError,
+                       fmt::format("the root of sources cannot be entered: {}; accepted: a folder "
+                                   "that the user of the service may search",
+                                   describe(errno)))
+                    .about(folder));
+  }
   const base::FileDescriptor probe(
       open_beneath(result.root_.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (probe.valid()) result.walk_ = Walk::kKernel;

@@ -21,7 +21,7 @@ class FileRoot {
                   ///< sandboxes that refuse openat2()
   };
 
-  /// @return io_error for what is no folder, or cannot be read
+  /// @return io_error for what is no folder, or one that this user may not search
   [[nodiscard]] static Result<FileRoot> open(const std::string& folder);
 
   /// Opens a regular file for reading. Hidden names (that begin with a dot), folders, FIFOs,

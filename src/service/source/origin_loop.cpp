@@ -186,7 +186,7 @@ Fetched<void> OriginLoop::judge(const SourceUrl& url) const {
     return fail_fetch(FetchErrorKind::kSourceNotAllowed, "no allowed source matches " + url.text());
   }
   if (url.address && !permits(settings_.addresses, *url.address)) {
-    return fail_fetch(FetchErrorKind::kAddressNotAllowed, "the address " + url.host);
+    return fail_fetch(FetchErrorKind::kAddressNotAllowed, describe_refusal(*url.address));
   }
   return {};
 }
@@ -217,7 +217,7 @@ Fetched<std::vector<IpAddress>> OriginLoop::permitted(const Lookup& lookup) cons
   }
   if (result.empty()) {
     return fail_fetch(FetchErrorKind::kAddressNotAllowed,
-                      lookup.host + " is at " + to_string(lookup.addresses.front()));
+                      lookup.host + ": " + describe_refusal(lookup.addresses.front()));
   }
   return result;
 }

@@ -298,7 +298,8 @@ Fetched<std::variant<Original, Redirect>> OriginTransfer::take_result(CURLcode c
   if (code == CURLE_OK && !meaning_) return fail_fetch(FetchErrorKind::kBadAnswer, "no head");
   if (code == CURLE_OK || answered) return original();
   if (refused_address_ && code == CURLE_COULDNT_CONNECT) {
-    return fail_fetch(FetchErrorKind::kAddressNotAllowed, "the address that was to be dialled");
+    return fail_fetch(FetchErrorKind::kAddressNotAllowed,
+                      "the address that was to be dialled is none that is accepted");
   }
   return tl::unexpected(failure(code));
 }

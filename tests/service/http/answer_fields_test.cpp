@@ -57,5 +57,40 @@ TEST(HttpAnswerFields, TheSchemeOfASecretCountsInAnyCase) {
   EXPECT_EQ(status("bearer  S3cret"), 403);
 }
 
+// docs/serve.md says so: which target a head has may not be known yet.
+TEST(HttpAnswerFields, ErrorsOfTheHeadAreTextAndOthersOfTheApiJson) {
+  const TestServer server(loopback());
+  const auto type = [&](const std::string& request, int status) {
+    TestClient client(server.endpoint());
+    const auto answer = client.ask(request);
+    EXPECT_EQ(answer ? answer->status : 0, status) << request;
+    return answer ? answer->field("content-type") : "no answer";
+  };
+  const std::string head = "POST /v1/resize HTTP/1.1\r\nHost: localhost\r\n";
+  for (const auto& [fields, status] :
+       {std::pair{"Content-Length: 9\r\nExpect: 100-foo\r\n\r\n", 417},
+        {"Transfer-Encoding: gzip\r\n\r\n", 501},
+        {"Content-Length: nine\r\n\r\n", 400}}) {
+    EXPECT_TRUE(type(head + fields, status).starts_with("text/plain")) << fields;
+  }
+  EXPECT_EQ(type(head + "\r\n", 411), "application/json");
+  EXPECT_EQ(type(get("/v1/nothing"), 404), "application/json");
+}
+
+TEST(HttpAnswerFields, TheLogSaysWhyAnAddressIsRefusedAndTheAnswerDoesNot) {
+  ServiceSettings settings = loopback();
+  settings.source.remote = true;
+  TestServer server(settings);
+  TestClient client(server.endpoint());
+  const auto answer = client.ask(get("/unsafe/w:20/plain/http://127.0.0.1/a.jpg"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 404);
+  EXPECT_EQ(answer->body.find("127.0.0.1"), std::string::npos) << answer->body;
+  server.stop();
+  EXPECT_NE(server.log().find("127.0.0.1 is of this machine; accepted with --allow-loopback"),
+            std::string::npos)
+      << server.log();
+}
+
 }  // namespace
 }  // namespace framewire::service::http::test

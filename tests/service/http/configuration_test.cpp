@@ -85,6 +85,10 @@ TEST(HttpConfiguration, WholeNumbersHaveNoPoint) {
 TEST(HttpConfiguration, MistakesAreNamedWithTheirLine) {
   EXPECT_NE(error_of(read_toml("queue = 1\nqeue = 2\n", "a.toml")).find("a.toml:2"),
             std::string::npos);
+  EXPECT_NE(error_of(read_toml("allowed_sources = []\n", "a.toml"))
+                .find("there is no setting allowed_sources; accepted: allowed-sources"),
+            std::string::npos);
+  EXPECT_EQ(error_of(read_toml("a_b = 1\n", "a.toml")).find("accepted"), std::string::npos);
   EXPECT_NE(error_of(read_toml("\n\n[server]\nqueue = 1\n", "a.toml")).find("a.toml:3"),
             std::string::npos);
   EXPECT_NE(error_of(read_toml("queue = \n", "a.toml")).find("a.toml:1"), std::string::npos);

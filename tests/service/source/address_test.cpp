@@ -167,5 +167,20 @@ TEST(SourceAddress, OnlyOrdinaryFormsAreRead) {
   EXPECT_FALSE(parse_address(std::string_view("1.2.3.4\0", 8)));
 }
 
+TEST(SourceAddress, RefusalsSayWhyAndWhatWouldBeAccepted) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"127.0.0.1", "127.0.0.1 is of this machine; accepted with --allow-loopback"},
+      {"::1", "::1 is of this machine; accepted with --allow-loopback"},
+      {"10.1.2.3", "10.1.2.3 is of a private network; accepted with --allow-private"},
+      {"169.254.169.254", "169.254.169.254 is link-local; accepted with --allow-link-local"},
+      {"224.0.0.1", "224.0.0.1 is of a group (multicast); never accepted"},
+      {"0.0.0.0", "0.0.0.0 is no host's; never accepted"},
+      {"192.0.2.1", "192.0.2.1 is reserved; never accepted"},
+  };
+  for (const auto& [address, told] : rows) {
+    EXPECT_EQ(describe_refusal(parse_address(address).value()), told);
+  }
+}
+
 }  // namespace
 }  // namespace framewire::service::source

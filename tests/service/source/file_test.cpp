@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -201,6 +202,27 @@ TEST_P(SourceFilesAttack, HiddenNamesAndPathsThatAreNone) {
         std::string("/a.jpg\0b", 8)}) {
     EXPECT_EQ(refusal(path), FetchErrorKind::kNotFound) << path;
   }
+}
+
+// Each of its files would be "not found", and nothing would say why.
+TEST(SourceFileRoot, ThatThisUserMayNotEnterIsRefused) {
+  const test::TemporaryFolder folder;
+  folder.write("a.jpg", "a");
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::none);
+  std::optional<Status> refused;
+  std::thread([&] {
+    // Of this thread alone; without it root may enter any folder.
+    if (::geteuid() == 0) ::setfsuid(65'534);
+    const auto root = FileRoot::open(folder.path().string());
+    if (!root) refused = root.error();
+  }).join();
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), StatusCode::kIoError);
+  EXPECT_EQ(refused->subject(), folder.path().string());
+  EXPECT_NE(refused->message().find("accepted: a folder that"), std::string::npos)
+      << refused->message();
+  EXPECT_TRUE(FileRoot::open(folder.path().string()));
 }
 
 // As volumes of Kubernetes (..data) and git-annex have them.
