@@ -9,7 +9,8 @@ namespace {
 
 /// Requests of a part of a large group, where the engine's room does not say so.
 constexpr std::size_t kMinPart = 1;
-constexpr std::size_t kCallersPart = 16;
+/// Of one that the caller's thread works through: memory is taken for this many requests.
+constexpr std::size_t kMaxCallersPart = 16;
 
 }  // namespace
 
@@ -20,10 +21,10 @@ constexpr std::size_t kCallersPart = 16;
 /// takes, an entry of its completion queue, is there before the first part enters.
 void Dispatcher::submit(std::span<EngineRequest> requests) {
   const std::size_t capacity = flow_.admission().capacity();
-  const std::size_t most = on_callers_thread_ ? kCallersPart : std::max(kMinPart, capacity / 16);
-  if (requests.size() <= (on_callers_thread_ ? most : capacity / 2)) {
-    return admit_when_room(route(requests));
-  }
+  const std::size_t small =
+      on_callers_thread_ ? std::min(kMaxCallersPart, capacity / 2) : capacity / 2;
+  if (requests.size() <= small) return admit_when_room(route(requests));
+  const std::size_t most = std::max(kMinPart, on_callers_thread_ ? small : capacity / 16);
   std::list<Completion> entries;
   for (const EngineRequest& request : requests) {
     if (request.completions != nullptr) entries.emplace_back();
