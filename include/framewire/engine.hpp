@@ -49,7 +49,10 @@ struct EngineOptions {
   /// Without a GPU no threads are started: submit(), try_submit() and resize() do the work before
   /// they return, on the calling thread, and call back there. For callers with threads of their
   /// own, one for each core. `threads` and EngineRequest::stop mean nothing then, and no number of
-  /// requests is too many unless `queue` says so.
+  /// requests is too many unless `queue` says so. What a callback hands in to the same engine is
+  /// answered after that callback has returned, and before the outermost call returns; submit()
+  /// does not wait for room there. resize(), and the submit() that returns a future, do their work
+  /// at once in callbacks, too.
   bool callers_thread = false;
   bool timed = false;  ///< measure stages on the device, for EngineStats::stages
   /// Bound on the host memory of profiles that are kept ready to convert; 0: 64 MiB. A profile of
@@ -187,7 +190,8 @@ class FRAMEWIRE_API Engine {
   /// @return unsupported where the codec is not part of this build or no device can run it;
   ///         invalid_input for a device that does not exist; busy where memory or threads ran out
   [[nodiscard]] static Result<Engine> make(const EngineOptions& options = {});
-  /// Answers everything that was submitted, then ends.
+  /// Answers everything that was submitted, and what callbacks and `on_room` functions submit
+  /// meanwhile, then ends.
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
@@ -257,7 +261,8 @@ class FRAMEWIRE_API Engine {
   [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
                                        const ResizeOptions& options);
 
-  /// Waits until everything that was submitted before has been answered.
+  /// Waits until everything that was submitted before has been answered; not for what is submitted
+  /// later, by callbacks or by other threads.
   void drain();
 
   [[nodiscard]] EngineStats stats() const;

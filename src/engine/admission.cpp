@@ -4,13 +4,18 @@
 
 namespace framewire::engine {
 
-void Admission::enter(std::size_t count, std::uint64_t bytes) {
+Admission::Generation Admission::enter(std::size_t count, std::uint64_t bytes) {
   std::unique_lock lock(mutex_);
   room_.wait(lock, [&] {
     return unanswered_ + count <= capacity_ && (unanswered_ == 0 || bytes_ + bytes <= max_bytes_);
   });
-  unanswered_ += count;
   bytes_ += bytes;
+  return add(count);
+}
+
+Admission::Generation Admission::enter_at_once(std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  return add(count);
 }
 
 void Admission::grow(std::uint64_t bytes) {
@@ -18,38 +23,65 @@ void Admission::grow(std::uint64_t bytes) {
   bytes_ += bytes;
 }
 
-std::size_t Admission::try_enter(std::size_t count, std::function<void()> on_room) {
+Admission::Admitted Admission::try_enter(std::size_t count, std::function<void()> on_room) {
   const std::lock_guard lock(mutex_);
-  const std::size_t admitted = std::min(count, capacity_ - unanswered_);
+  const std::size_t admitted = std::min(count, room());
   if (admitted < count && on_room) on_room_.push_back(std::move(on_room));
-  unanswered_ += admitted;
-  return admitted;
+  return {admitted, add(admitted)};
 }
 
-void Admission::leave(std::size_t count, std::uint64_t bytes) noexcept {
+void Admission::leave(std::size_t count, std::uint64_t bytes, Generation generation) noexcept {
   std::vector<std::function<void()>> tell;
   {
     const std::lock_guard lock(mutex_);
     unanswered_ -= count;
+    of_generation_[generation] -= count;
     bytes_ -= bytes;
-    const std::size_t room = capacity_ - unanswered_;
     // Waking a submitter for every single answer would cost more than the answer.
-    if (room >= capacity_ / 16 || unanswered_ == 0) {
+    if (unanswered_ == 0 || (room() != 0 && room() >= capacity_ / 16)) {
       room_.notify_all();
       tell.swap(on_room_);
     }
-    if (unanswered_ == 0) idle_.notify_all();
+    if (!tell.empty()) ++telling_;
+    if (of_generation_[generation] == 0) left_.notify_all();
   }
+  if (tell.empty()) return;
   for (const auto& on_room : tell) try {
       on_room();
     } catch (...) {
       // What a caller's function throws is dropped: the engine has others to serve.
     }
+  tell.clear();
+  const std::lock_guard lock(mutex_);
+  if (--telling_ == 0) left_.notify_all();
 }
 
+/// Generation `turn_` may end, and the next one begin, once the one before it has left: their
+/// successor counts where that one did. Two waits suffice, whoever else drains meanwhile.
 void Admission::drain() {
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return unanswered_ == 0; });
+  const std::uint64_t current = turn_;
+  left_.wait(lock, [&] { return turn_ > current || of_generation_[(current + 1) % 2] == 0; });
+  if (turn_ == current) ++turn_;
+  left_.wait(lock, [&] { return turn_ > current + 1 || of_generation_[current % 2] == 0; });
+}
+
+void Admission::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  left_.wait(lock, [this] { return unanswered_ == 0 && telling_ == 0; });
+}
+
+/// Room that is left. With the lock.
+std::size_t Admission::room() const noexcept {
+  return unanswered_ < capacity_ ? capacity_ - unanswered_ : 0;
+}
+
+/// Counts requests in the current generation. With the lock.
+Admission::Generation Admission::add(std::size_t count) noexcept {
+  const auto generation = static_cast<Generation>(turn_ % 2);
+  unanswered_ += count;
+  of_generation_[generation] += count;
+  return generation;
 }
 
 }  // namespace framewire::engine

@@ -18,6 +18,8 @@ void Answers::add(WorkPtr work, Result<Resized> result) noexcept {
       // What a caller's function throws is dropped: the engine has others to serve.
     }
   }
+  // Not before: a flush lets all go that are counted.
+  ++of_generation_[work->generation];
   work.reset();
   if (++count_ == kGroup) flush();
 }
@@ -28,7 +30,11 @@ void Answers::flush() noexcept {
     completions_.clear();
     queue_.reset();
   }
-  if (count_ != 0) admission_.leave(std::exchange(count_, 0));
+  count_ = 0;
+  for (Admission::Generation generation = 0; generation < of_generation_.size(); ++generation) {
+    const std::size_t left = std::exchange(of_generation_[generation], 0);
+    if (left != 0) admission_.leave(left, 0, generation);
+  }
 }
 
 }  // namespace framewire::engine

@@ -1,6 +1,7 @@
 // Answers requests, several with one wake-up of whoever waits for them.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,8 @@ class Answers {
   std::atomic<std::uint64_t>& failures_;
   std::shared_ptr<CompletionQueue> queue_;  ///< that `completions_` are for
   std::list<Completion> completions_;
-  std::size_t count_ = 0;  ///< answers since the last flush
+  std::size_t count_ = 0;                       ///< answers since the last flush
+  std::array<std::size_t, 2> of_generation_{};  ///< the same by Work::generation
 };
 
 }  // namespace framewire::engine

@@ -77,7 +77,8 @@ Result<std::unique_ptr<Dispatcher>> Dispatcher::make(const EngineOptions& option
 }
 
 Dispatcher::~Dispatcher() {
-  drain();
+  // What callbacks and `on_room` functions submit until then is answered, too.
+  flow_.admission().wait_until_idle();
   flow_.device_queue().close();
   flow_.host_queue().close();
   flow_.conversions().close();

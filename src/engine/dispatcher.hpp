@@ -40,11 +40,19 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
+  /// When a thread that is answering requests itself, and whose callback submits more, answers
+  /// those.
+  enum class Nested : std::uint8_t {
+    kLater,  ///< when the callback has returned
+    kNow,    ///< before submit() returns: the callback may wait for them
+  };
+
   /// As Engine::submit().
-  void submit(std::span<EngineRequest> requests);
+  void submit(std::span<EngineRequest> requests, Nested nested = Nested::kLater);
   /// As Engine::try_submit().
   [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests,
                                        std::function<void()> on_room);
+  /// As Engine::drain().
   void drain();
   /// Whether GPUs have so little to do that a caller may as well poll for the answer.
   [[nodiscard]] bool is_quiet() const noexcept;
@@ -75,7 +83,7 @@ class Dispatcher {
   /// Answers a request for a device, or moves it to the host, when all devices are lost.
   void without_device(WorkPtr work);
 
-  /// New requests by who sees to them. Until admit() nobody counts them.
+  /// New requests by who sees to them. Until admit() nobody answers them.
   struct Routes {
     WorkList devices;
     WorkList host;
@@ -94,9 +102,12 @@ class Dispatcher {
   [[nodiscard]] Routes route(std::span<EngineRequest> requests);
   void refuse(EngineRequest& request, std::list<Completion>& entries) noexcept;
   /// Waits for room, counts the requests and hands them on.
-  void admit_when_room(Routes routes);
+  void admit_when_room(Routes routes, Nested nested);
   /// Hands on requests that are counted by now. Cannot fail: from here on each is answered.
-  void admit(Routes routes) noexcept;
+  void admit(Routes routes, Admission::Generation generation, Nested nested) noexcept;
+  /// Answers new requests on the calling thread, or leaves them to its outermost call of this.
+  void answer_here(WorkList works, Nested nested) noexcept;
+  void answer_here(WorkPtr work) noexcept;
 
   const EngineOptions options_;
   const bool on_callers_thread_;  ///< no threads, no queues: submit() does the work

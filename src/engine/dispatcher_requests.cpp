@@ -1,6 +1,7 @@
 // Requests on their way into an engine's queues.
 #include <fmt/format.h>
 #include <algorithm>
+#include <engine/callers_work.hpp>
 #include <engine/dispatcher.hpp>
 #include <utility>
 
@@ -19,11 +20,11 @@ constexpr std::size_t kMaxCallersPart = 16;
 /// requests that have room and for one part more. Requests that are in work cannot be taken back
 /// where memory runs out for a later one, which is then answered with that. What such an answer
 /// takes, an entry of its completion queue, is there before the first part enters.
-void Dispatcher::submit(std::span<EngineRequest> requests) {
+void Dispatcher::submit(std::span<EngineRequest> requests, Nested nested) {
   const std::size_t capacity = flow_.admission().capacity();
   const std::size_t small =
       on_callers_thread_ ? std::min(kMaxCallersPart, capacity / 2) : capacity / 2;
-  if (requests.size() <= small) return admit_when_room(route(requests));
+  if (requests.size() <= small) return admit_when_room(route(requests), nested);
   const std::size_t most = std::max(kMinPart, on_callers_thread_ ? small : capacity / 16);
   std::list<Completion> entries;
   for (const EngineRequest& request : requests) {
@@ -40,7 +41,7 @@ void Dispatcher::submit(std::span<EngineRequest> requests) {
         refuse(request, entries);
       }
     }
-    admit_when_room(std::exchange(part, {}));
+    admit_when_room(std::exchange(part, {}), nested);
     requests = requests.subspan(count);
   }
 }
@@ -62,22 +63,25 @@ void Dispatcher::refuse(EngineRequest& request, std::list<Completion>& entries) 
   }
 }
 
-void Dispatcher::admit_when_room(Routes routes) {
-  flow_.admission().enter(routes.size());
-  admit(std::move(routes));
+void Dispatcher::admit_when_room(Routes routes, Nested nested) {
+  // A callback on the caller's thread would wait for room that only its own thread can make.
+  const bool within = CallersWork::find(this) != nullptr;
+  const auto generation = within ? flow_.admission().enter_at_once(routes.size())
+                                 : flow_.admission().enter(routes.size());
+  admit(std::move(routes), generation, nested);
 }
 
 std::size_t Dispatcher::try_submit(std::span<EngineRequest> requests,
                                    std::function<void()> on_room) {
-  const std::size_t count = flow_.admission().try_enter(requests.size(), std::move(on_room));
+  const auto [count, generation] = flow_.admission().try_enter(requests.size(), std::move(on_room));
   Routes routes;
   try {
     routes = route(requests.first(count));
   } catch (...) {
-    flow_.admission().leave(count);
+    flow_.admission().leave(count, 0, generation);
     throw;
   }
-  admit(std::move(routes));
+  admit(std::move(routes), generation, Nested::kLater);
   return count;
 }
 
@@ -124,12 +128,13 @@ Dispatcher::Routes Dispatcher::route(std::span<EngineRequest> requests) {
   return routes;
 }
 
-void Dispatcher::admit(Routes routes) noexcept {
+void Dispatcher::admit(Routes routes, Admission::Generation generation, Nested nested) noexcept {
   const auto now = base::Clock::now();
   for (WorkList* list : {&routes.devices, &routes.host, &routes.refused}) {
     for (Work* work = list->empty() ? nullptr : &list->front(); work != nullptr;
          work = work->next.get()) {
       work->flow = &flow_;
+      work->generation = generation;
       work->arrived = now;
       if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0) {
         work->deadline = now + std::chrono::milliseconds(ms);
@@ -137,17 +142,35 @@ void Dispatcher::admit(Routes routes) noexcept {
       work->traits = inputs_->find(work->bytes);
     }
   }
-  while (!routes.refused.empty()) {
-    WorkPtr work = routes.refused.pop_front();
-    Status why = Status(StatusCode::kUnsupported, std::move(work->reason)).about("codec");
-    flow_.answer(std::move(work), fail(std::move(why)));
-  }
+  WorkList here = std::move(routes.refused);
   if (on_callers_thread_) {
-    while (!routes.host.empty()) run_on_host(routes.host.pop_front());
+    here.append(std::move(routes.host));
+  } else {
+    flow_.to_host(std::move(routes.host));
+    flow_.to_devices(std::move(routes.devices));
+  }
+  answer_here(std::move(here), nested);
+}
+
+void Dispatcher::answer_here(WorkList works, Nested nested) noexcept {
+  if (works.empty()) return;
+  CallersWork* const outermost = CallersWork::find(this);
+  if (outermost != nullptr && nested == Nested::kLater) {
+    return outermost->waiting.append(std::move(works));
+  }
+  if (outermost != nullptr) {
+    while (!works.empty()) answer_here(works.pop_front());
     return;
   }
-  flow_.to_host(std::move(routes.host));
-  flow_.to_devices(std::move(routes.devices));
+  CallersWork here(this);
+  here.waiting = std::move(works);
+  while (!here.waiting.empty()) answer_here(here.waiting.pop_front());
+}
+
+void Dispatcher::answer_here(WorkPtr work) noexcept {
+  if (work->reason.empty()) return run_on_host(std::move(work));
+  Status why = Status(StatusCode::kUnsupported, std::move(work->reason)).about("codec");
+  flow_.answer(std::move(work), fail(std::move(why)));
 }
 
 bool Dispatcher::is_quiet() const noexcept {

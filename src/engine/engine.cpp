@@ -189,8 +189,10 @@ std::future<Result<Resized>> Engine::submit(std::span<const std::uint8_t> jpeg,
                                             const ResizeOptions& options) {
   auto promise = std::make_shared<std::promise<Result<Resized>>>();
   auto future = promise->get_future();
-  submit(jpeg, options,
-         [promise](Result<Resized> result) { promise->set_value(std::move(result)); });
+  // In a callback, too, the future is ready where the calling thread does the work.
+  EngineRequest request{
+      jpeg, options, [promise](Result<Resized> result) { promise->set_value(std::move(result)); }};
+  impl_->dispatcher->submit({&request, 1}, engine::Dispatcher::Nested::kNow);
   return future;
 }
 
@@ -200,10 +202,11 @@ Result<Resized> Engine::resize(std::span<const std::uint8_t> jpeg, const ResizeO
     Result<Resized> result = fail(StatusCode::kInternal, "no answer");
   };
   const auto answer = std::make_shared<Answer>();
-  submit(jpeg, options, [answer](Result<Resized> made) {
-    answer->result = std::move(made);
-    answer->missing.count_down();
-  });
+  EngineRequest request{jpeg, options, [answer](Result<Resized> made) {
+                          answer->result = std::move(made);
+                          answer->missing.count_down();
+                        }};
+  impl_->dispatcher->submit({&request, 1}, engine::Dispatcher::Nested::kNow);
   const auto until = std::chrono::steady_clock::now() + kPolling;
   while (!answer->missing.try_wait() && impl_->dispatcher->is_quiet() &&
          std::chrono::steady_clock::now() < until) {

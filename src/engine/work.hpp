@@ -5,6 +5,7 @@
 #include <cassert>
 #include <codec/coefficients.hpp>
 #include <cstdint>
+#include <engine/admission.hpp>
 #include <engine/input_store.hpp>
 #include <engine/request.hpp>
 #include <framewire/engine.hpp>
@@ -89,6 +90,7 @@ struct Work {
 
   WorkPtr next;              ///< in a WorkList
   WorkFlow* flow = nullptr;  ///< that counts this as unanswered; null before and after that
+  Admission::Generation generation = 0;  ///< in which it was admitted
 
   WorkState state = WorkState::kNew;         ///< go_to() changes it
   WorkState state_before = WorkState::kNew;  ///< of kForConversion: where the request goes back to

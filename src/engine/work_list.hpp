@@ -37,6 +37,11 @@ class WorkList {
     last_ = added;
     ++size_;
   }
+  /// Puts all of the other list behind the last of this one.
+  void append(WorkList other) noexcept {
+    std::swap(*this, other);
+    prepend(std::move(other));
+  }
   /// Puts all of the other list before the first of this one.
   void prepend(WorkList other) noexcept {
     if (other.empty()) return;

@@ -43,7 +43,7 @@ class PictureQueue {
   void let_go();
 
   /// Waits until every picture has been answered.
-  void drain() { admission_.drain(); }
+  void drain() { admission_.wait_until_idle(); }
   /// Lets next_group() return null.
   void end();
 
