@@ -85,7 +85,7 @@ struct RunOptions {
 /// What `framewire batch` does. An output depends on its input and on the options alone; the set of
 /// rows does not depend on `jobs` either, their order does. Blocks until all is done: this thread
 /// lists, `jobs` others read, hand over and commit. on_row and on_progress are called by any of
-/// them, one at a time: be quick; what they throw stops the batch.
+/// them, one at a time: be quick; what they throw stops the batch, and costs no output its row.
 ///
 /// Memory: `jobs` × `group` images at a time (fewer of more than 512 KB), with GPUs twice as many,
 /// of which 24 MB a job lie in the engine's memory; a queue of twice as many inputs; and what the

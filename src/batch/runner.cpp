@@ -145,9 +145,13 @@ class Run {
   void work() {
     base::name_thread("fw-batch");
     guarded([&] {
+      // An input's output is in its place by now, so it counts and has its row whatever became of
+      // the rows before it.
       Pipeline pipeline(context_, hooks_, [this](const Processed& processed) {
-        if (processed.row) record(*processed.row, processed.environment);
-        tally_.add(processed);
+        guarded([&] {
+          if (processed.row) record(*processed.row, processed.environment);
+        });
+        guarded([&] { tally_.add(processed); });
       });
       for (;;) {
         std::vector<Input> inputs = pipeline.busy() ? queue_.pop_group() : queue_.pop_some();

@@ -105,7 +105,8 @@ class FRAMEWIRE_API Manifest {
   virtual ~Manifest() = default;
 
   /// Takes a row; on return it outlives the death of this process. May wait.
-  /// @return any error: the batch stops
+  /// @return any error: the batch stops, as where this throws; rows of outputs that are in their
+  ///         place by then are still handed over
   [[nodiscard]] virtual Result<void> append(const Row& row) = 0;
 
   /// The rows of earlier runs; null: there are none to go by, everything is done. Sealed; lives as

@@ -288,6 +288,60 @@ TEST_F(MemoryBatch, AManifestThatTakesNoMoreRowsStopsTheBatch) {
   EXPECT_LT(summary.inputs, 20u);
 }
 
+/// A table whose third row does not get in, by an error or by an exception.
+class FaultyManifest final : public Manifest {
+ public:
+  explicit FaultyManifest(bool throws) : throws_(throws) {}
+  [[nodiscard]] Result<void> append(const Row& row) override {
+    tried.push_back(row.name);
+    if (tried.size() != 3) return {};
+    if (throws_) throw std::runtime_error("the table is locked");
+    return fail(StatusCode::kIoError, "the table is locked");
+  }
+  std::vector<std::string> tried;
+
+ private:
+  const bool throws_;
+};
+
+/// What is in its place has its row: a resumed batch, and the summary, go by the rows.
+TEST_F(MemoryBatch, ARowThatFailsCostsNoOtherOutputItsRow) {
+  make_objects(100);
+  settings_.jobs = 1;
+  settings_.group = 16;
+  for (const bool throws : {false, true}) {
+    FaultyManifest manifest(throws);
+    with_.manifest = &manifest;
+    sink_.commits = 0;
+    const Summary summary = run();
+    ASSERT_TRUE(summary.stopped_by);
+    EXPECT_EQ(summary.stopped_by->message(), "the table is locked");
+    EXPECT_EQ(sink_.commits, 16) << "those in work";
+    EXPECT_EQ(manifest.tried.size(), 16u);
+    EXPECT_EQ(rows_.size(), 16u);
+    EXPECT_EQ(summary.ok, 16u);
+  }
+}
+
+TEST_F(MemoryBatch, AnObserverThatThrowsCostsNoOutputItsRow) {
+  make_objects(100);
+  settings_.jobs = 1;
+  settings_.group = 16;
+  MemoryManifest manifest;
+  with_.manifest = &manifest;
+  std::size_t seen = 0;
+  with_.on_row = [&](const Row&) {
+    if (++seen == 3) throw std::runtime_error("no terminal");
+  };
+  const Summary summary = run();
+  ASSERT_TRUE(summary.stopped_by);
+  EXPECT_EQ(summary.stopped_by->message(), "no terminal");
+  EXPECT_EQ(sink_.commits, 16);
+  EXPECT_EQ(seen, 16u);
+  EXPECT_EQ(manifest.lines.size(), 16u);
+  EXPECT_EQ(summary.ok, 16u);
+}
+
 TEST_F(MemoryBatch, HostileNamesNeverReachTheSink) {
   using namespace std::string_literals;
   for (const std::string& name :
