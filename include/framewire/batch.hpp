@@ -73,7 +73,9 @@ struct RunOptions {
   Source* count_ahead = nullptr;
   /// For each input but those that an earlier run did, in the order in which they finish.
   std::function<void(const Row&)> on_row{};
-  std::function<void(const Progress&)> on_progress{};  ///< about ten times a second
+  /// When the run begins and ends, and as inputs finish, at most ten times a second: not while a
+  /// single input takes long.
+  std::function<void(const Progress&)> on_progress{};
   /// Once it is true no input is begun, and those in work are finished; a Client looks for a lost
   /// server no longer, also after the run: ClientOptions::retries counts for it no more. May be set
   /// by a handler of signals.
