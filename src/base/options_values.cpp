@@ -151,7 +151,8 @@ bool parse_rgb(std::string_view text, std::span<std::uint8_t, 3> out) {
 
 std::string print_flag(bool value) { return value ? "true" : "false"; }
 
-std::string print_real(double value) { return fmt::format("{}", value); }
+// As parse_real() reads it: −0, which code may set, means the same as 0.
+std::string print_real(double value) { return fmt::format("{}", value + 0.0); }
 
 std::string print_count(std::uint64_t value, std::uint64_t unit) {
   std::size_t suffix = 0;

@@ -301,6 +301,43 @@ TEST(Options, ValidateChecksRangesOfValuesSetFromCode) {
             "gravity");
 }
 
+// −0 set from code means the same as 0, so it reads and hashes the same.
+TEST(Options, ANegativeZeroIsZero) {
+  const auto check = [](auto change, std::string_view name) {
+    ResizeOptions negative;
+    ResizeOptions positive;
+    change(negative, -0.0);
+    change(positive, 0.0);
+    EXPECT_EQ(to_string(negative), to_string(positive));
+    EXPECT_EQ(output_hash(negative), output_hash(positive));
+    const std::string text = to_string(negative);
+    if (text.empty()) return;
+    ASSERT_TRUE(text.starts_with(std::string(name) + "=")) << text;
+    ResizeOptions read;
+    ASSERT_TRUE(set_option(read, name, text.substr(name.size() + 1)));
+    EXPECT_EQ(to_string(read), text);
+    EXPECT_EQ(output_hash(read), output_hash(negative));
+  };
+  check([](ResizeOptions& o, double zero) { o.sharpen_sigma = zero; }, "sharpen");
+  check(
+      [](ResizeOptions& o, double zero) {
+        o.gravity.anchor = Gravity::Anchor::kNo;
+        o.gravity.offset_x = 5;
+        o.gravity.offset_y = zero;
+      },
+      "gravity");
+  check(
+      [](ResizeOptions& o, double zero) {
+        o.gravity.anchor = Gravity::Anchor::kFocus;
+        o.gravity.focus_x = zero;
+        o.gravity.focus_y = 1;
+      },
+      "gravity");
+  check([](ResizeOptions& o, double zero) { o.extend = Gravity{.offset_x = zero, .offset_y = 1}; },
+        "extend");
+  check([](ResizeOptions& o, double zero) { o.crop_width = zero; }, "crop");
+}
+
 TEST(Options, HashIsStableAndIgnoresCodecAndLimits) {
   ResizeOptions a;
   ResizeOptions b;
