@@ -188,7 +188,8 @@ class FRAMEWIRE_API Engine {
   using Callback = std::function<void(Result<Resized>)>;
 
   /// @return unsupported where the codec is not part of this build or no device can run it;
-  ///         invalid_input for a device that does not exist; busy where memory or threads ran out
+  ///         invalid_input for a codec or a device that does not exist; busy where memory or
+  ///         threads ran out
   [[nodiscard]] static Result<Engine> make(const EngineOptions& options = {});
   /// Answers everything that was submitted, and what callbacks and `on_room` functions submit
   /// meanwhile, then ends.

@@ -120,6 +120,9 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 
 Result<Engine> Engine::make(const EngineOptions& options) try {
+  ResizeOptions asked;
+  asked.codec = options.codec;
+  if (auto known = validate(asked); !known) return fail(known.error());
   auto impl = std::make_unique<Impl>();
   std::vector<engine::DeviceLanes> devices;
   const bool may_choose = options.codec == CodecKind::kAuto && options.devices.empty();

@@ -41,16 +41,21 @@ Result<InputStore::Block> InputStore::allocate(std::size_t bytes) try {
   const std::size_t guarded = bytes + codec::kPinnedGuardBytes;
   if (!allocate_) {
     const auto memory = std::make_shared<std::vector<std::uint8_t>>(guarded);
-    return Block{HostMemory(memory, memory->data()), bytes};
+    return entered({HostMemory(memory, memory->data()), bytes}, Kind::kOrdinaryBlock);
   }
   auto memory = allocate_(guarded);
   if (!memory && free_kept()) memory = allocate_(guarded);
   if (!memory) return fail(std::move(memory.error()));
-  const std::unique_lock lock(ranges_mutex_);
-  ranges_.emplace(memory->get(), Range{bytes, false, nullptr});
-  return Block{std::move(*memory), bytes};
+  return entered({std::move(*memory), bytes}, Kind::kPinnedBlock);
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");
+}
+
+/// Makes a new block known.
+InputStore::Block InputStore::entered(Block block, Kind kind) {
+  const std::unique_lock lock(ranges_mutex_);
+  ranges_.emplace(block.memory.get(), Range{block.bytes, kind, nullptr});
+  return block;
 }
 
 void InputStore::give_back(Block block) noexcept {
@@ -105,7 +110,7 @@ Result<void> InputStore::enter_registered(std::span<std::uint8_t> memory) try {
                          "some of these bytes are registered already, or the engine's own")
                       .about("memory"));
     }
-    ranges_.emplace(memory.data(), Range{memory.size(), true, nullptr});
+    ranges_.emplace(memory.data(), Range{memory.size(), Kind::kRegistered, nullptr});
   }
   if (!pin_) return {};
   auto pin = pin_or_forget(memory);
@@ -146,7 +151,8 @@ InputStore::Traits InputStore::find(std::span<const std::uint8_t> bytes) const {
   const std::uint8_t* end = begin + range.bytes;
   if (end <= bytes.data()) return {};
   const bool inside = begin <= bytes.data() && bytes.data() + bytes.size() <= end;
-  if (!range.registered) return {inside, false};
+  if (range.kind == Kind::kOrdinaryBlock) return {};
+  if (range.kind == Kind::kPinnedBlock) return {inside, false};
   // Every block has a guard behind it. In registered memory the bytes of the guard must be there.
   const auto behind = static_cast<std::size_t>(inside ? end - bytes.data() - bytes.size() : 0);
   return {range.pin != nullptr && behind >= codec::kPinnedGuardBytes, true};
@@ -161,7 +167,7 @@ std::uint64_t InputStore::pinned_bytes() const {
   const std::shared_lock lock(ranges_mutex_);
   std::uint64_t sum = 0;
   for (const auto& [begin, range] : ranges_) {
-    if (!range.registered || range.pin != nullptr) sum += range.bytes;
+    if (range.kind == Kind::kPinnedBlock || range.pin != nullptr) sum += range.bytes;
   }
   return sum;
 }

@@ -61,15 +61,21 @@ class InputStore {
   [[nodiscard]] base::CacheUse use() const;
 
  private:
+  enum class Kind : std::uint8_t {
+    kPinnedBlock,
+    kOrdinaryBlock,  ///< known only so that nobody registers it
+    kRegistered,
+  };
   struct Range {
     std::size_t bytes = 0;
-    bool registered = false;
+    Kind kind = Kind::kPinnedBlock;
     std::shared_ptr<void> pin;  ///< of registered memory that is pinned
   };
   /// Ordered by where they begin; no two share a byte.
   using Ranges = std::map<const std::uint8_t*, Range>;
 
   [[nodiscard]] Result<Block> allocate(std::size_t bytes);
+  [[nodiscard]] Block entered(Block block, Kind kind);
   [[nodiscard]] bool free_kept();
   [[nodiscard]] Result<std::shared_ptr<void>> pin_or_forget(std::span<std::uint8_t> memory);
   void forget(const Block& block) noexcept;
@@ -88,7 +94,7 @@ class InputStore {
   base::CacheUse use_;
 
   mutable std::shared_mutex ranges_mutex_;
-  Ranges ranges_;  ///< pinned blocks, in use or not, and what is registered
+  Ranges ranges_;  ///< blocks, in use or not, and what is registered
 };
 
 }  // namespace framewire::engine

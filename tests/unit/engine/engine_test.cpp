@@ -64,6 +64,15 @@ TEST(Engine, WithoutAGpuAutoRunsOnHostThreads) {
   EXPECT_EQ(refused.error().subject(), "codec");
 }
 
+TEST(Engine, ACodecThatDoesNotExistIsRefusedAsInAnyRequest) {
+  EngineOptions options;
+  options.codec = static_cast<CodecKind>(77);
+  const auto made = Engine::make(options);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(made.error().subject(), "codec");
+}
+
 TEST(Engine, ReferenceIsAnEnginesCodecToo) {
   const Bytes jpeg = photo();
   EngineOptions options;

@@ -61,6 +61,44 @@ TEST(EngineRegisteredMemory, IsKnownOnceUntilItIsLetGo) {
   kept = fail(StatusCode::kInternal, "after its engine");
 }
 
+TEST(EngineRegisteredMemory, TheEnginesOwnIsRefusedWithAndWithoutDevices) {
+  Script script;
+  std::atomic<int> pins{0};
+  auto devices = devices_that_pin(script, pins);
+  devices[0].allocate_input = [](std::size_t bytes) -> Result<HostMemory> {
+    const auto memory = std::make_shared<Bytes>(bytes);
+    return HostMemory(memory, memory->data());
+  };
+  for (const auto& engine : {make({}), make(std::move(devices))}) {
+    InputStore& store = *engine->inputs();
+    auto block = store.take(1000);
+    ASSERT_TRUE(block);
+    const std::span<std::uint8_t> own(block->memory.get(), 1000);
+    for (const auto part : {own, own.first(1), own.last(1)}) {
+      const auto refused = store.enter_registered(part);
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().code(), StatusCode::kInvalidInput);
+    }
+    EXPECT_EQ(store.find(own).pinned, !engine->devices().empty());
+    EXPECT_FALSE(store.find(own).changes);
+    EXPECT_EQ(store.pinned_bytes() != 0, !engine->devices().empty());
+    store.give_back(std::move(*block));
+  }
+}
+
+/// Memory that an engine has freed may become the caller's.
+TEST(EngineRegisteredMemory, WhatTheEngineHasFreedMayBeRegistered) {
+  InputStore store{HostAllocator()};
+  auto block = store.take(std::size_t{300} << 20);  // more than is kept
+  ASSERT_TRUE(block);
+  const std::span<std::uint8_t> memory(block->memory.get(), 1000);
+  const HostMemory still_there = block->memory;
+  EXPECT_FALSE(store.enter_registered(memory));
+  store.give_back(std::move(*block));
+  EXPECT_TRUE(store.enter_registered(memory));
+  store.forget_registered(memory);
+}
+
 TEST(EngineRegisteredMemory, DevicesCopyFromItWhereTheyMay) {
   Script script;
   std::atomic<int> pins{0};
