@@ -95,7 +95,9 @@ Result<void> validate(const ResizeOptions& options) {
       options.extend || options.extend_aspect_ratio || options.padding != Padding{};
   if (options.has_background && !only_colours &&
       (options.width_px == 0 || options.height_px == 0)) {
-    return refused("background", "padding needs both sides of size; give size WxH");
+    return refused("background",
+                   "alone it pads to exactly size, which needs both sides: give size WxH, or "
+                   "padding, extend or extend-aspect-ratio for it to colour");
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <batch/row.hpp>
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,7 @@ class JsonLine {
     add_raw(key, fmt::format_int(number).c_str());
   }
   void add_thousandths(std::string_view key, double number) {
+    if (!std::isfinite(number)) return add_null(key);  // JSON has no such numbers
     add_key(key);
     fmt::format_to(std::back_inserter(text_), "{:.3f}", number);
     while (text_.back() == '0' && text_[text_.size() - 2] != '.') text_.pop_back();

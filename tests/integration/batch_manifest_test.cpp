@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <batch/manifest.hpp>
 #include <batch/row.hpp>
+#include <cmath>
 #include <set>
 #include <tests/integration/support.hpp>
 #include <thread>
@@ -96,7 +97,9 @@ TEST(ManifestRow, TellsTimesInThousandthsOfMilliseconds) {
                                                    {12, "12.0"},
                                                    {0.25, "0.25"},
                                                    {1234567.8916, "1234567.892"},
-                                                   {100, "100.0"}}) {
+                                                   {100, "100.0"},
+                                                   {std::nan(""), "null"},
+                                                   {-HUGE_VAL, "null"}}) {
     row.ms = ms;
     EXPECT_NE(to_json_line(row).find("\"ms\":" + text + ",\""), std::string::npos) << ms;
   }

@@ -254,6 +254,9 @@ TEST(Options, ValidateChecksOptionsAgainstEachOther) {
   EXPECT_EQ(refused_by({{"size", "480x270"}, {"background", "ffffff"}}), "");
   EXPECT_EQ(refused_by({{"size", "480x"}, {"background", "ffffff"}}), "background");
   EXPECT_EQ(refused_by({{"background", "ffffff"}}), "background");
+  ResizeOptions alone;
+  ASSERT_TRUE(set_option(alone, "background", "d979E1"));
+  EXPECT_TRUE(validate(alone).error().message().starts_with("alone it pads")) << "no padding given";
   // Beside what adds background it is a colour.
   EXPECT_EQ(refused_by({{"background", "ffffff"}, {"padding", "10"}}), "");
   EXPECT_EQ(refused_by({{"background", "ffffff"}, {"extend", "ce"}, {"size", "480x"}}), "");
