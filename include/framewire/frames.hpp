@@ -69,8 +69,8 @@ struct OutgoingFrame {
   transport::Region memory;
   std::uint64_t offset_bytes = 0;  ///< of header.payload_bytes in the region
   /// Called once, inside one of the sender's calls or its destructor: nothing where the frame is in
-  /// the receiver's memory; else busy (dropped), too_large, deadline, peer_lost. It may send
-  /// another frame; what it throws is ignored. May be empty.
+  /// the receiver's memory; else busy (dropped), too_large, deadline, peer_lost. It may send other
+  /// frames, whose `done` is never called inside this one; what it throws is ignored. May be empty.
   std::function<void(const Result<void>&)> done;
 };
 
@@ -86,20 +86,22 @@ class FRAMEWIRE_API FrameSender {
   FrameSender& operator=(FrameSender&&) noexcept;
 
   /// Takes a frame. Where the queue is full: with drop_oldest the oldest frame in it is dropped,
-  /// else waits for room.
+  /// else waits for room, unless a `done` sends.
   /// @return nothing where the frame was taken: `done` tells its end. Otherwise `done` is not
   ///         called: invalid_input for a header that makes no sense or memory outside the region;
-  ///         deadline where no room came in time; peer_lost
+  ///         deadline where no room came in time; busy where a `done` sends and the queue is full;
+  ///         peer_lost, also once close() has begun
   [[nodiscard]] Result<void> send(OutgoingFrame frame);
   /// Sends what can be sent and takes in what has come. @return whether anything moved
   bool progress();
   /// Sleeps until something may have come, at most that long.
   void idle(int timeout_ms);
-  /// Waits until every frame has ended, tells the receiver that no more will come, and closes.
+  /// Takes no more frames, waits until every frame has ended, tells the receiver that no more will
+  /// come, and closes.
   /// @return deadline, peer_lost; single frames that failed are no failure of this
   [[nodiscard]] Result<void> close();
 
-  /// Frames whose end is not known.
+  /// Frames whose `done` has not been called.
   [[nodiscard]] std::size_t under_way() const noexcept;
   [[nodiscard]] const SenderStats& stats() const noexcept;
   [[nodiscard]] const transport::Channel& channel() const noexcept;

@@ -28,8 +28,9 @@ class FrameSender::Impl {
   Impl(Channel channel, const SenderOptions& options)
       : channel_(std::move(channel)), options_(options) {}
   ~Impl() {
-    destroyed_ = true;
+    if (!refused_) refused_ = "the sender was destroyed";
     fail_all({StatusCode::kPeerLost, "the sender was destroyed"});
+    call_done();
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -38,7 +39,7 @@ class FrameSender::Impl {
   bool progress();
   Result<void> close();
   void idle(int timeout_ms) { channel_.idle(timeout_ms); }
-  [[nodiscard]] std::size_t under_way() const { return queue_.size() + flying_.size(); }
+  [[nodiscard]] std::size_t under_way() const { return unended() + ended_.size(); }
   [[nodiscard]] const SenderStats& stats() const { return stats_; }
   [[nodiscard]] const Channel& channel() const { return channel_; }
 
@@ -50,42 +51,81 @@ class FrameSender::Impl {
     bool tried = false;  ///< was put before, and so has its place in the order
   };
 
+  /// A frame whose end is known, and whose `done` has not been called.
+  struct Ended {
+    OutgoingFrame frame;
+    Result<void> result;
+  };
+
+  [[nodiscard]] std::size_t unended() const { return queue_.size() + flying_.size(); }
+  [[nodiscard]] bool is_full() const { return queue_.size() >= options_.queue; }
+  [[nodiscard]] Result<void> accept(OutgoingFrame frame);
+  [[nodiscard]] Result<void> wait_for_room();
+  [[nodiscard]] Result<void> drain();
+  bool move_frames();
+  bool call_done();
+  void count(const Ended& ended);
   void enqueue(OutgoingFrame frame);
   bool collect();
   void judge(Item item, const Result<transport::Completion>& result);
   bool pump();
   [[nodiscard]] Result<bool> put_front();
-  void end(const Item& item, const Result<void>& result);
+  void end(Item item, Result<void> result);
   void fail_all(const Status& status);
 
   Channel channel_;
   SenderOptions options_;
   std::deque<Item> queue_;                 ///< waiting for a credit, in order
   std::deque<Item> flying_;                ///< put, not confirmed
+  std::deque<Ended> ended_;                ///< in the order in which they ended
   std::optional<transport::Lease> lease_;  ///< taken, and not used by a frame that was too large
-  bool destroyed_ = false;                 ///< what `done` sends now would never end
+  bool is_calling_done_ = false;
+  const char* refused_ = nullptr;     ///< why no frame is taken any more
+  std::optional<Result<void>> last_;  ///< what became of the mark of the end
   std::uint64_t next_ = 1;
   std::uint64_t previous_ = 0;
   SenderStats stats_;
 };
 
-void FrameSender::Impl::end(const Item& item, const Result<void>& result) {
-  if (!item.frame.header.last) {
-    if (result) {
-      ++stats_.delivered;
-      stats_.bytes += item.frame.header.payload_bytes;
-    } else if (result.error().code() == StatusCode::kBusy) {
-      ++stats_.dropped;
-    } else {
-      ++stats_.failed;
+void FrameSender::Impl::end(Item item, Result<void> result) {
+  if (item.frame.header.last) {
+    last_ = std::move(result);
+    return;
+  }
+  ended_.push_back({std::move(item.frame), std::move(result)});
+}
+
+void FrameSender::Impl::count(const Ended& ended) {
+  if (ended.result) {
+    ++stats_.delivered;
+    stats_.bytes += ended.frame.header.payload_bytes;
+  } else if (ended.result.error().code() == StatusCode::kBusy) {
+    ++stats_.dropped;
+  } else {
+    ++stats_.failed;
+  }
+}
+
+/// Only the outermost call of the sender calls `done`, since `done` may call the sender: calls
+/// would nest without a bound. What ends meanwhile is left to the next call, so that this one
+/// returns even where each `done` sends a frame that ends at once.
+/// @return whether there was anything to call
+bool FrameSender::Impl::call_done() {
+  if (is_calling_done_ || ended_.empty()) return false;
+  is_calling_done_ = true;
+  for (std::size_t left = ended_.size(); left > 0; --left) {
+    const Ended ended = std::move(ended_.front());
+    ended_.pop_front();
+    count(ended);
+    if (!ended.frame.done) continue;
+    try {
+      ended.frame.done(ended.result);
+    } catch (...) {
+      // What a caller's function throws is dropped: the sender has other frames to end.
     }
   }
-  if (!item.frame.done) return;
-  try {
-    item.frame.done(result);
-  } catch (...) {
-    // What a caller's function throws is dropped: the sender has other frames to end.
-  }
+  is_calling_done_ = false;
+  return true;
 }
 
 void FrameSender::Impl::fail_all(const Status& status) {
@@ -93,18 +133,18 @@ void FrameSender::Impl::fail_all(const Status& status) {
     while (!items->empty()) {
       Item item = std::move(items->front());
       items->pop_front();
-      end(item, fail(status));
+      end(std::move(item), fail(status));
     }
   }
 }
 
 // Ends a frame. One that was refused for its lease, or arrived damaged, is sent again in time.
 void FrameSender::Impl::judge(Item item, const Result<transport::Completion>& result) {
-  if (result) return end(item, {});
+  if (result) return end(std::move(item), {});
   const auto code = result.error().code();
   const bool again = code == StatusCode::kDenied || code == StatusCode::kIoError;
   if (!again || Clock::now() >= item.deadline || channel_.lost()) {
-    return end(item, fail(result.error()));
+    return end(std::move(item), fail(result.error()));
   }
   ++stats_.repeated;
   const auto place = std::find_if(queue_.begin(), queue_.end(), [&](const Item& other) {
@@ -180,17 +220,23 @@ bool FrameSender::Impl::pump() {
     if (sent || queue_.empty()) continue;
     Item item = std::move(queue_.front());
     queue_.pop_front();
-    end(item, fail(sent.error()));
+    end(std::move(item), fail(sent.error()));
   }
   return moved;
 }
 
-bool FrameSender::Impl::progress() {
+/// All of progress(), save that `done` is not called.
+bool FrameSender::Impl::move_frames() {
   bool moved = channel_.progress();
   moved = collect() || moved;
   moved = pump() || moved;
-  if (channel_.lost() && under_way() > 0) fail_all(*channel_.lost());
+  if (channel_.lost()) fail_all(*channel_.lost());
   return moved;
+}
+
+bool FrameSender::Impl::progress() {
+  const bool moved = move_frames();
+  return call_done() || moved;
 }
 
 void FrameSender::Impl::enqueue(OutgoingFrame frame) {
@@ -203,7 +249,13 @@ void FrameSender::Impl::enqueue(OutgoingFrame frame) {
 }
 
 Result<void> FrameSender::Impl::send(OutgoingFrame frame) {
-  if (destroyed_) return fail(StatusCode::kPeerLost, "the sender was destroyed");
+  auto accepted = accept(std::move(frame));
+  call_done();
+  return accepted;
+}
+
+Result<void> FrameSender::Impl::accept(OutgoingFrame frame) {
+  if (refused_ != nullptr) return fail(StatusCode::kPeerLost, refused_);
   if (auto good = check(frame.header); !good) return good;
   if (frame.header.last) return fail(StatusCode::kInvalidInput, "close() marks the end");
   if (!frame.memory.contains(frame.offset_bytes, frame.header.payload_bytes)) {
@@ -211,42 +263,62 @@ Result<void> FrameSender::Impl::send(OutgoingFrame frame) {
                 fmt::format("{} bytes from {} on are not inside a region of {} bytes",
                             frame.header.payload_bytes, frame.offset_bytes, frame.memory.size()));
   }
-  const base::Deadline deadline(options_.deadline_ms);
-  progress();
-  while (queue_.size() >= options_.queue && !channel_.lost()) {
-    if (options_.drop_oldest) {
-      Item oldest = std::move(queue_.front());
-      queue_.pop_front();
-      end(oldest, fail(StatusCode::kBusy, "dropped: the receiver is slower"));
-    } else if (!progress()) {
-      if (deadline.passed()) return fail(StatusCode::kDeadline, "the receiver offers no slot");
-      channel_.idle(1);
-    }
+  move_frames();
+  if (!options_.drop_oldest) {
+    if (auto room = wait_for_room(); !room) return room;
   }
   if (channel_.lost()) return fail(*channel_.lost());
+  // A dropped frame's `done` is called once the new frame is in the queue: it may send another.
+  while (is_full()) {
+    Item oldest = std::move(queue_.front());
+    queue_.pop_front();
+    end(std::move(oldest), fail(StatusCode::kBusy, "dropped: the receiver is slower"));
+  }
   ++stats_.accepted;
   enqueue(std::move(frame));
   return {};
 }
 
-Result<void> FrameSender::Impl::close() {
-  const auto drain = [&]() -> Result<void> {
-    while (under_way() > 0) {
-      if (!progress()) channel_.idle(1);
+/// @return nothing also where the channel is lost
+Result<void> FrameSender::Impl::wait_for_room() {
+  const base::Deadline deadline(options_.deadline_ms);
+  while (is_full() && !channel_.lost()) {
+    if (is_calling_done_) {
+      return fail(StatusCode::kBusy, "the queue is full, and `done` does not wait for room");
     }
-    if (channel_.lost()) return fail(*channel_.lost());
-    return {};
-  };
-  // Every frame has its deadline, so this ends.
-  if (auto drained = drain(); !drained) return drained;
+    const bool is_over = deadline.passed();  // before the look that may make room
+    const bool moved = progress();
+    if (!is_full()) break;
+    if (is_over) return fail(StatusCode::kDeadline, "the receiver offers no slot");
+    if (!moved) channel_.idle(1);
+  }
+  // A `done` that was called while this waited may have closed the sender.
+  if (refused_ != nullptr) return fail(StatusCode::kPeerLost, refused_);
+  return {};
+}
+
+/// Waits until every frame has ended, and for the calls of `done`, unless one of them waits here.
+/// Every frame has its deadline, and none is taken any more, so this ends.
+Result<void> FrameSender::Impl::drain() {
+  while ((is_calling_done_ ? unended() : under_way()) > 0) {
+    if (!progress()) channel_.idle(1);
+  }
+  if (channel_.lost()) return fail(*channel_.lost());
+  return {};
+}
+
+Result<void> FrameSender::Impl::close() {
+  if (refused_ == nullptr) refused_ = "the sender was closed";
+  auto drained = drain();
+  if (last_) return *last_;  // close() was called before, or by a `done`
+  if (!drained) return drained;
   OutgoingFrame last;
   last.header.last = true;
-  Result<void> told;
-  last.done = [&](const Result<void>& result) { told = result; };
   enqueue(std::move(last));
-  if (auto drained = drain(); !drained && !told) return drained;
+  drained = drain();
+  if (!last_) return drained;
   channel_.close();
-  return told;
+  return *last_;
 }
 
 FrameSender::FrameSender(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
