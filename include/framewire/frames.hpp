@@ -154,7 +154,8 @@ class FRAMEWIRE_API FrameReceiver {
 
   /// The next frame; nothing once the sender has said that it has finished.
   /// @return deadline where none came in time; peer_lost once all that arrived has been handed out;
-  ///         invalid_input where the peer sends what is no frame, which ends the connection
+  ///         invalid_input where the peer sends what is no frame, unsupported where it sends a
+  ///         header of another version; both end the connection
   [[nodiscard]] Result<std::optional<ReceivedFrame>> next(std::uint32_t wait_ms);
   /// Gives a frame's slot back. @return invalid_input for a slot that holds no frame
   [[nodiscard]] Result<void> release(const ReceivedFrame& frame);

@@ -395,6 +395,19 @@ TEST(FrameOrder, WhatIsNoFrameEndsTheConnection) {
   }
 }
 
+TEST(FrameOrder, AnotherVersionEndsTheConnection) {
+  PictureHeader newer = jpeg(100);
+  newer.sequence = 1;
+  auto header = encode(newer);
+  header[4] = std::byte{2};
+  auto [near, far] = join("loopback");
+  auto receiver = receiver_on(std::move(far), 4, 1000);
+  RawSender sender(std::move(near));
+  sender.put(header, 100);
+  EXPECT_EQ(receiver.next(1000).error().code(), StatusCode::kUnsupported);
+  EXPECT_TRUE(receiver.channel().lost());
+}
+
 TEST(FrameReceiver, TellsWhatDoesNotFit) {
   const auto make = [](std::uint32_t slots, std::uint64_t slot_bytes) {
     auto [near, far] = join("loopback");
