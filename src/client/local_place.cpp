@@ -64,8 +64,9 @@ Result<LocalPeer::Message> receive_word(const LocalPeer& peer, ipc::Word& word,
 /// was asked for would fill this machine. With less, inputs would fail as too large, as if that
 /// were their fault; every server gives what is asked for up to the usual.
 bool may_give(std::uint64_t given, std::uint64_t asked, std::uint64_t usual) noexcept {
-  return given >= std::min(asked, usual) &&
-         given <= std::max(asked, ipc::kMinAreaBytes) + ipc::kPageBytes - 1;
+  const std::uint64_t max = std::max(asked, ipc::kMinAreaBytes);
+  // To whole pages; a client may ask for as much as the type holds, so nothing is added to it.
+  return given >= std::min(asked, usual) && (given <= max || given - max < ipc::kPageBytes);
 }
 
 /// What the server has made for us.

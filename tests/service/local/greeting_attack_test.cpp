@@ -57,6 +57,17 @@ TEST_F(LocalGreetingAttack, WhoAsksForEverythingIsGivenWhatIsAllowed) {
   EXPECT_EQ(client.pages().layout().sizes.output_bytes, 128u << 10);
 }
 
+TEST_F(LocalGreetingAttack, AClientMayAskForAllThereIs) {
+  start();
+  ClientOptions options = small_client();
+  options.slots = UINT32_MAX;
+  options.input_bytes = UINT64_MAX;
+  options.output_bytes = UINT64_MAX - 1;
+  auto client = Client::connect(folder_.socket(), options);
+  ASSERT_TRUE(client) << client.error().to_string();
+  EXPECT_TRUE(client->resize(photo(), width(40)));
+}
+
 TEST_F(LocalGreetingAttack, AThousandSilentConnectionsKeepNobodyOut) {
   start();
   std::vector<base::FileDescriptor> silent;
