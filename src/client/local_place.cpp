@@ -81,6 +81,9 @@ Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& optio
   }
   ipc::Word word;
   auto message = receive_word(peer, word, deadline, stop);
+  if (!message && message.error().code() == StatusCode::kInvalidInput) {
+    return lied(message.error().message());
+  }
   if (!message) return fail(message.error());
   if (auto accepted = ipc::read_word(word); !accepted) return fail(accepted.error());
   if (word.version != ipc::kVersion) {

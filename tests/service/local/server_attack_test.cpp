@@ -108,6 +108,23 @@ TEST_F(LocalHostileServerAttack, MemoryThatCouldFailUsIsRefused) {
   EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kUnsupported);
 }
 
+TEST_F(LocalHostileServerAttack, WhatIsNoWordIsNotTheClientsFault) {
+  for (const std::size_t bytes :
+       {std::size_t{1}, sizeof(ipc::Word) - 1, sizeof(ipc::Word) + 1, std::size_t{5000}}) {
+    std::jthread server([&] {
+      const base::FileDescriptor client(::accept(listening_.get(), nullptr, nullptr));
+      const Bytes garbage(bytes, 0);
+      (void)::send(client.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
+      Bytes hello(sizeof(ipc::Hello));
+      (void)::recv(client.get(), hello.data(), hello.size(), 0);
+    });
+    auto client = Client::connect(folder_.socket(), modest_client());
+    ASSERT_FALSE(client);
+    EXPECT_EQ(client.error().code(), StatusCode::kPeerLost) << client.error().to_string();
+    EXPECT_THAT(client.error().message(), HasSubstr("cannot be"));
+  }
+}
+
 TEST_F(LocalHostileServerAttack, MoreMemoryThanWasAskedForIsRefused) {
   const ClientOptions asked = modest_client();
   for (const int which : {0, 1, 2}) {
