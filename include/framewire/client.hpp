@@ -89,7 +89,8 @@ class FRAMEWIRE_API Client {
   [[nodiscard]] static Result<Client> connect(const std::string& address,
                                               const transport::SessionOptions& session,
                                               const ClientOptions& options = {});
-  /// Waits until everything that was submitted has been answered, then disconnects.
+  /// Waits until everything that was submitted has been answered, and what callbacks and `on_room`
+  /// submit meanwhile, then disconnects.
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;

@@ -20,7 +20,7 @@ class Client::Impl {
           of->receive();
         }) {}
   ~Impl() {
-    session->drain();
+    outstanding.wait_for_all();
     session->close();
     thread_.join();
   }
@@ -36,6 +36,7 @@ class Client::Impl {
     order.done = std::move(request.done);
     order.sink = std::move(request.sink);
     order.stop = std::move(request.stop);
+    order.ticket = outstanding.begin_request();
     return order;
   }
   static void give_back(Order& order, EngineRequest& request) {
@@ -48,6 +49,15 @@ class Client::Impl {
     while (!orders.empty()) orders = orders.subspan(session->submit(orders, true, {}));
   }
 
+  /// An `on_room` that the destructor waits for until it has been called, or let go: what it
+  /// submits is to be answered by the server.
+  std::function<void()> counted(std::function<void()> on_room) {
+    if (!on_room) return {};
+    auto ticket = std::make_shared<client::Outstanding::Ticket>(outstanding.begin_call());
+    return [call = std::move(on_room), ticket = std::move(ticket)] { call(); };
+  }
+
+  client::Outstanding outstanding;
   const std::shared_ptr<client::ServerSession> session;
 
  private:
@@ -113,6 +123,7 @@ void Client::submit_view(std::span<const std::uint8_t> jpeg, const ResizeOptions
   order.jpeg = jpeg;
   order.options = impl_->session->options().find(options);
   order.view = std::move(done);
+  order.ticket = impl_->outstanding.begin_request();
   impl_->submit({&order, 1});
 }
 
@@ -120,7 +131,8 @@ std::size_t Client::try_submit(std::span<EngineRequest> requests, std::function<
   std::vector<Order> orders;
   orders.reserve(requests.size());
   for (EngineRequest& request : requests) orders.push_back(impl_->make_order(request));
-  const std::size_t taken = impl_->session->submit(orders, false, std::move(on_room));
+  const std::size_t taken =
+      impl_->session->submit(orders, false, impl_->counted(std::move(on_room)));
   for (std::size_t i = taken; i < orders.size(); ++i) Impl::give_back(orders[i], requests[i]);
   return taken;
 }
@@ -135,7 +147,7 @@ Result<Resized> Client::resize(std::span<const std::uint8_t> jpeg, const ResizeO
   return submit(jpeg, options).get();
 }
 
-void Client::drain() { impl_->session->drain(); }
+void Client::drain() { impl_->outstanding.wait_for_earlier(); }
 std::optional<Status> Client::lost() const { return impl_->session->lost(); }
 bool Client::draining() const noexcept { return impl_->session->draining(); }
 

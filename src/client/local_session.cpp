@@ -67,16 +67,6 @@ std::size_t LocalSession::submit(std::span<Order> orders, bool waits,
   return done;
 }
 
-void LocalSession::drain() {
-  while (true) {
-    const auto session = current();
-    session->drain();
-    std::unique_lock lock(mutex_);
-    opened_.wait(lock, [this] { return !is_reconnecting_ || !has_unanswered_; });
-    if (is_reconnecting_ || session == session_) return;
-  }
-}
-
 void LocalSession::receive() noexcept {
   while (true) {
     const auto session = current();
@@ -100,7 +90,6 @@ bool LocalSession::connect_again(Session& lost, Status& why) {
   {
     const std::lock_guard lock(mutex_);
     is_reconnecting_ = true;
-    has_unanswered_ = true;
   }
   take_what_is_left(lost);
   drop_used_up();
@@ -123,11 +112,6 @@ void LocalSession::drop_used_up() noexcept {
     }
   }
   unanswered_.erase(kept, unanswered_.end());
-  {
-    const std::lock_guard lock(mutex_);
-    has_unanswered_ = !unanswered_.empty();
-  }
-  opened_.notify_all();
 }
 
 /// First those that had been waiting for this session already.

@@ -27,7 +27,6 @@ class LocalSession final : public ServerSession {
 
   [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes) override;
   std::size_t submit(std::span<Order> orders, bool waits, std::function<void()> on_room) override;
-  void drain() override;
   void receive() noexcept override;
   void close() noexcept override;
   void stop_retrying() noexcept override;
@@ -62,7 +61,6 @@ class LocalSession final : public ServerSession {
   std::condition_variable opened_;
   std::shared_ptr<Session> session_;
   bool is_reconnecting_ = false;  ///< until all that was unanswered has been handed in again
-  bool has_unanswered_ = false;   ///< while reconnecting: whether there is anything to hand in
   std::vector<std::function<void()>> on_room_;
 
   // Members that receive() alone uses.

@@ -164,11 +164,6 @@ void RemoteSession::cancel(RemoteConnection::Request request) noexcept {
   event_.notify();
 }
 
-void RemoteSession::drain() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return unanswered_ == 0; });
-}
-
 void RemoteSession::close() noexcept {
   closing_ = true;
   event_.notify();

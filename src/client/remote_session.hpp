@@ -27,7 +27,6 @@ class RemoteSession final : public ServerSession {
 
   [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes) override;
   std::size_t submit(std::span<Order> orders, bool waits, std::function<void()> on_room) override;
-  void drain() override;
   void receive() noexcept override;
   void close() noexcept override;
   void stop_retrying() noexcept override;
@@ -101,7 +100,6 @@ class RemoteSession final : public ServerSession {
 
   mutable std::mutex mutex_;
   std::condition_variable room_;
-  std::condition_variable idle_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> queued_;  ///< capacity for all slots

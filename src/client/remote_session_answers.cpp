@@ -349,7 +349,6 @@ void RemoteSession::answered() noexcept {
     const std::lock_guard lock(mutex_);
     --unanswered_;
     room_.notify_all();
-    if (unanswered_ == 0) idle_.notify_all();
     if (free_.size() >= slots_.size() / 16 || unanswered_ == 0) tell.swap(on_room_);
   }
   for (const auto& on_room : tell) try {

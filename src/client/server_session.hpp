@@ -2,6 +2,7 @@
 #pragma once
 
 #include <client/options_texts.hpp>
+#include <client/outstanding.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <framewire/client.hpp>
@@ -25,7 +26,8 @@ struct Order {
   std::list<Completion> completion;               ///< one element with `completions`
   OutputSink sink;
   std::stop_token stop;
-  std::uint32_t losses = 0;  ///< connections that were lost while the server had it
+  std::uint32_t losses = 0;    ///< connections that were lost while the server had it
+  Outstanding::Ticket ticket;  ///< until it has been answered
 };
 
 /// Takes orders, and answers each once. Thread-safe, save receive(), which one thread calls.
@@ -44,7 +46,6 @@ class ServerSession {
   /// @return how many were handed in, or answered already; they are moved from
   virtual std::size_t submit(std::span<Order> orders, bool waits,
                              std::function<void()> on_room) = 0;
-  virtual void drain() = 0;
   /// Receives answers until close() was called or the server is gone; then all that is unanswered
   /// has been answered with peer_lost.
   virtual void receive() noexcept = 0;

@@ -271,11 +271,6 @@ void Session::release_output(std::uint64_t offset) noexcept {
   ipc::wake(peer_.fd(), pages_.control().server_sleeps, ipc::kForReleases);
 }
 
-void Session::drain() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return unanswered_ == 0; });
-}
-
 /// The server takes the memory back when it sees the socket closed. That is when the last view and
 /// the last slice are gone, which keep this object.
 void Session::close() noexcept {

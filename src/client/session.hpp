@@ -58,7 +58,6 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   /// As submit(). Takes nothing after leave_behind().
   /// @param on_room  empty afterwards where the session will call it
   std::size_t hand_in(std::span<Order> orders, bool waits, std::function<void()>& on_room);
-  void drain() override;
   /// Whether bytes lie in the memory that is shared, so that they are not copied.
   [[nodiscard]] bool in_area(std::span<const std::uint8_t> bytes) const noexcept;
   /// Asks the server for a sign of life, which costs it nothing.
@@ -167,7 +166,6 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
 
   mutable std::mutex mutex_;
   std::condition_variable room_;
-  std::condition_variable idle_;
   std::condition_variable pushed_;  ///< with `reserved_` 0
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;

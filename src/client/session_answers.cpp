@@ -36,6 +36,7 @@ class Session::Answers {
   Answers& operator=(const Answers&) = delete;
 
   void add(Order order, Result<Resized> result) noexcept {
+    tickets_[count_] = std::move(order.ticket);
     if (order.completions != nullptr) {
       if (queue_ != order.completions) put();
       queue_ = std::move(order.completions);
@@ -47,6 +48,7 @@ class Session::Answers {
     count_one();
   }
   void add(Order order, ResizedView view) noexcept {
+    tickets_[count_] = std::move(order.ticket);
     try {
       order.view(std::move(view));
     } catch (...) {
@@ -57,6 +59,7 @@ class Session::Answers {
   }
   void flush() noexcept {
     put();
+    for (std::size_t i = 0; i < count_; ++i) tickets_[i] = {};
     if (count_ != 0) session_.answered(std::exchange(count_, 0));
   }
 
@@ -75,6 +78,7 @@ class Session::Answers {
   Session& session_;
   std::shared_ptr<CompletionQueue> queue_;  ///< that `completions_` are for
   std::list<Completion> completions_;
+  std::array<Outstanding::Ticket, kGroup> tickets_;  ///< of the first `count_`
   std::size_t count_ = 0;
 };
 
@@ -321,7 +325,6 @@ LeftBehind Session::leave_behind() {
   }
   left.on_room.swap(on_room_);
   unanswered_ = 0;
-  idle_.notify_all();
   return left;
 }
 
@@ -331,7 +334,6 @@ void Session::answered(std::size_t count) noexcept {
     const std::lock_guard lock(mutex_);
     unanswered_ -= count;
     room_.notify_all();
-    if (unanswered_ == 0) idle_.notify_all();
     if (free_.size() >= slots_.size() / 16 || unanswered_ == 0) tell.swap(on_room_);
   }
   for (const auto& on_room : tell) try {

@@ -21,7 +21,7 @@ class ImpatientClient {
       : session_(client::LocalSession::connect({path, options, kShortPatience}).value()),
         thread_([this] { session_->receive(); }) {}
   ~ImpatientClient() {
-    session_->drain();
+    outstanding_.wait_for_all();
     session_->close();
     thread_.join();
   }
@@ -35,11 +35,13 @@ class ImpatientClient {
     order.jpeg = jpeg;
     order.options = session_->options().find(width(40));
     order.done = [answer](Result<Resized> made) { answer->set_value(std::move(made)); };
+    order.ticket = outstanding_.begin_request();
     session_->submit({&order, 1}, true, {});
     return answer->get_future();
   }
 
  private:
+  client::Outstanding outstanding_;
   std::shared_ptr<client::LocalSession> session_;
   std::thread thread_;
 };

@@ -40,6 +40,26 @@ TEST_F(RemoteClient, MayTakeAnyTimeToConnect) {
   EXPECT_TRUE(client.resize(photo(), width(16)));
 }
 
+TEST_F(RemoteClient, DrainsWithoutWaitingForWhatCameLater) {
+  start();
+  Client client = connect();
+  const Bytes file = photo();
+  std::atomic<bool> stop{false};
+  std::atomic<int> answered{0};
+  std::function<void(Result<Resized>)> again = [&](const Result<Resized>&) {
+    ++answered;
+    if (stop) return;
+    EngineRequest next{file, width(20), again};
+    EXPECT_TRUE(client.try_submit(next));
+  };
+  for (int i = 0; i < 8; ++i) client.submit(file, width(20), again);
+  auto drained = std::async(std::launch::async, [&] { client.drain(); });
+  EXPECT_EQ(drained.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  EXPECT_GE(answered, 8);
+  stop = true;
+  client.drain();
+}
+
 TEST_F(RemoteClient, HundredsOfRequestsOfSeveralClientsAreAnsweredOnce) {
   start();
   const auto expected = engine_->resize(photo(), width(80)).value().bytes;

@@ -16,7 +16,7 @@ class RemoteSilence : public RemoteServerTest {
  protected:
   ~RemoteSilence() override {
     if (!remote_) return;
-    remote_->drain();
+    outstanding_.wait_for_all();
     remote_->close();
     thread_.join();
   }
@@ -31,10 +31,12 @@ class RemoteSilence : public RemoteServerTest {
     order.jpeg = jpeg;
     order.options = remote_->options().find(width(40));
     order.done = [answer](Result<Resized> made) { answer->set_value(std::move(made)); };
+    order.ticket = outstanding_.begin_request();
     remote_->submit({&order, 1}, true, {});
     return answer->get_future();
   }
 
+  client::Outstanding outstanding_;
   std::shared_ptr<client::RemoteSession> remote_;
   std::thread thread_;
 };
