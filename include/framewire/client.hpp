@@ -32,8 +32,10 @@ struct ClientOptions {
   std::uint32_t slots = 256;  ///< requests not yet answered before submit() waits
   /// Memory for inputs, bytes: half of it for input_slice(), half for copies of inputs elsewhere.
   std::uint64_t input_bytes = std::uint64_t{160} << 20;
-  std::uint64_t output_bytes = std::uint64_t{64} << 20;  ///< memory for outputs that are not taken
-  std::chrono::milliseconds timeout{5000};               ///< to connect and to be greeted
+  /// Memory for outputs that are not taken, and for views that are kept; on the same machine each
+  /// takes whole pages of 4 KiB.
+  std::uint64_t output_bytes = std::uint64_t{64} << 20;
+  std::chrono::milliseconds timeout{5000};  ///< to connect and to be greeted
   /// How often in a row a lost connection to a server is made anew, within `timeout` each time; a
   /// connection that brings an answer other than `busy` begins the count again. Requests that have
   /// no answer are then sent again, so that one may be done twice, and is answered once; each as
@@ -47,8 +49,9 @@ struct ResizedView {
   std::span<const std::uint8_t> bytes;  ///< a complete JPEG stream; valid as long as `keeper` lives
   Report report;
   /// Gives the memory back to the server when its last copy goes. May outlive the client, whose
-  /// place at the server it then keeps. Who keeps many makes the server wait: an output for which
-  /// there is no room is not answered.
+  /// place at the server it then keeps. Any number may be kept, whatever `slots` are, as long as
+  /// ClientOptions::output_bytes have room; then the server waits: an output for which there is no
+  /// room is not answered.
   std::shared_ptr<const void> keeper;
 };
 

@@ -22,11 +22,7 @@ class AreaAllocator {
   ///         has taken nothing
   /// @cost a look at each free piece: at most max_pieces + 1
   [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t bytes);
-  /// Allows release() of a piece. @param offset  as taken
-  void hand_over(std::uint64_t offset) noexcept;
-  /// Gives back a piece that was handed over. @return false where there is no such piece
-  [[nodiscard]] bool release(std::uint64_t offset) noexcept;
-  /// Gives back a piece, handed over or not. @return false where there is no such piece
+  /// Gives back a piece. @param offset  as taken @return false where there is no such piece
   bool give_back(std::uint64_t offset) noexcept;
 
   [[nodiscard]] std::size_t given() const noexcept { return given_.size(); }
@@ -35,11 +31,7 @@ class AreaAllocator {
   [[nodiscard]] std::uint64_t free_bytes() const noexcept { return bytes_ - given_bytes_; }
 
  private:
-  struct Piece {
-    std::uint64_t bytes = 0;
-    bool handed_over = false;
-  };
-  using Pieces = std::map<std::uint64_t, Piece>;
+  using Pieces = std::map<std::uint64_t, std::uint64_t>;  ///< offset, bytes
 
   [[nodiscard]] Pieces::iterator find_free(std::uint64_t bytes);
   void free(Pieces::node_type piece) noexcept;

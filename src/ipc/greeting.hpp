@@ -11,8 +11,9 @@ namespace framewire::ipc {
 
 /// Between a server and a local client; kMessageVersion is that of clients on other hosts. Both are
 /// raised with whatever an older end does not know, a new StatusCode, WarningKind or CodecKind
-/// included: it takes what it does not know for a lie, and ends the connection.
-inline constexpr std::uint32_t kVersion = 1;
+/// included, or another layout of the memory: it takes what it does not know for a lie, and ends
+/// the connection.
+inline constexpr std::uint32_t kVersion = 2;
 
 /// What the client says, once.
 struct Hello {

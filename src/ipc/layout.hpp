@@ -17,10 +17,12 @@ inline constexpr std::size_t kReportBytes = std::size_t{16} << 10;
 inline constexpr std::size_t kInputGuardBytes = std::size_t{16} << 10;
 inline constexpr std::uint32_t kMaxSlots = 4096;
 inline constexpr std::uint64_t kMaxAreaBytes = std::uint64_t{1} << 36;
-/// Entries of a client's ring for each slot. The server has not read at most a request a slot,
-/// two cancellations a slot (of its last two requests), and a release an output, of which there are
-/// no more than slots: an honest client never finds the ring full.
-inline constexpr std::uint32_t kSubmissionsPerSlot = 4;
+/// Outputs take whole units, so that a client keeps no more of them than its memory has.
+inline constexpr std::uint64_t kOutputUnitBytes = 4096;
+/// Entries of a client's ring for each slot, beside one for each unit of the output area. The
+/// server has not read at most a request a slot, two cancellations a slot (of its last two
+/// requests), and a release an output: an honest client never finds the ring full.
+inline constexpr std::uint32_t kSubmissionsPerSlot = 3;
 
 /// What client and server agree on in their greeting.
 struct AreaSizes {
@@ -49,7 +51,8 @@ struct Layout {
   [[nodiscard]] static Result<Layout> make(const AreaSizes& sizes);
 
   [[nodiscard]] std::uint32_t submissions_count() const noexcept {
-    return sizes.slots * kSubmissionsPerSlot;
+    return sizes.slots * kSubmissionsPerSlot +
+           static_cast<std::uint32_t>(sizes.output_bytes / kOutputUnitBytes);
   }
 
   AreaSizes sizes;

@@ -43,7 +43,7 @@ LocalConnection::LocalConnection(const ConnectionContext& context, FairShare::Us
       may_take_memory_back_(context.takes_memory_back),
       slots_(pages_.layout().sizes.slots),
       completions_(pages_.completions()),
-      outputs_(pages_.layout().sizes.output_bytes, slots_.size()) {
+      outputs_(pages_.layout().sizes.output_bytes) {
   requests_.reserve(slots_.size());
   arrivals_.reserve(slots_.size());
   kept_.reserve(slots_.size());

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <framewire/completion_queue.hpp>
 #include <framewire/engine.hpp>
-#include <ipc/area_allocator.hpp>
 #include <ipc/shared_pages.hpp>
 #include <memory>
 #include <mutex>
 #include <service/local/fair_share.hpp>
 #include <service/local/options_cache.hpp>
+#include <service/local/output_allocator.hpp>
 #include <service/pictures/client_counters.hpp>
 #include <service/pictures/picture_engine.hpp>
 #include <span>
@@ -141,11 +141,11 @@ class LocalConnection {
   std::condition_variable idle_;
   std::vector<Slot> slots_;
   ipc::RingWriter<ipc::CompletionEntry> completions_;
-  ipc::AreaAllocator outputs_;
+  OutputAllocator outputs_;
   std::size_t busy_ = 0;     ///< slots
   std::size_t in_work_ = 0;  ///< requests that the engine has
   std::uint64_t kept_bytes_ = 0;
-  /// About the largest stream of late; 64 KiB until there is one.
+  /// Room for about the largest stream of late; 64 KiB until there is one.
   std::uint64_t expected_bytes_ = std::uint64_t{64} << 10;
   std::vector<std::uint32_t> kept_;  ///< slots whose answers wait for room, oldest first
   bool wants_answers_ = false;       ///< the thread is to be woken by each answer

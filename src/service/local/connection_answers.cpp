@@ -9,12 +9,6 @@
 #include <vector>
 
 namespace framewire::service::local {
-namespace {
-
-constexpr std::uint64_t kMinExpectedBytes = 1024;
-
-}  // namespace
-
 /// Room in the client's area. Where there is none now, memory of our own, as much as the area has;
 /// beyond that the answer is `busy`. A stream that no area of the client's could hold is too_large:
 /// the sink says so, since it is given less than it asked for.
@@ -103,7 +97,9 @@ void LocalConnection::put_answer(std::uint32_t index, const Result<Resized>& res
   counters_.count_answer(result, result ? result->written.size() : 0);
   if (result) {
     const std::uint64_t bytes = result->written.size();
-    expected_bytes_ = std::max({bytes, expected_bytes_ - expected_bytes_ / 16, kMinExpectedBytes});
+    expected_bytes_ =
+        std::max({OutputAllocator::rounded(bytes), expected_bytes_ - expected_bytes_ / 16,
+                  OutputAllocator::kUnitBytes});
     if (slot.is_kept) {
       kept_.push_back(index);
       event_->notify();

@@ -12,6 +12,7 @@
 #include <latch>
 #include <limits>
 #include <service/local/fair_share.hpp>
+#include <service/local/output_allocator.hpp>
 #include <tests/service/local/local_server_fixture.hpp>
 #include <tests/service/local/pictures_and_wishes.hpp>
 
@@ -160,7 +161,7 @@ TEST_F(LocalClient, OutputsThatHaveNoRoomComeLater) {
       ++answered;
     });
   }
-  const auto fit = static_cast<int>((64 << 10) / ((expected.size() + 63) / 64 * 64));
+  const auto fit = static_cast<int>((64 << 10) / OutputAllocator::rounded(expected.size()));
   ASSERT_TRUE(soon([&] { return answered >= fit; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(answered, fit);

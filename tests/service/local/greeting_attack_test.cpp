@@ -38,7 +38,7 @@ TEST_F(LocalGreetingAttack, WhatIsNoGreetingIsRefused) {
   hello.slots = 0;
   EXPECT_EQ(refusal(bytes).code(), StatusCode::kInvalidInput);
   hello.slots = 1;
-  hello.version = 2;
+  hello.version = ipc::kVersion + 1;
   EXPECT_EQ(refusal(bytes).code(), StatusCode::kUnsupported);
   hello.magic[3] = 'X';
   EXPECT_EQ(refusal(bytes).code(), StatusCode::kInvalidInput);

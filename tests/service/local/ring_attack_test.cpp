@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <atomic>
 #include <random>
+#include <service/local/output_allocator.hpp>
 #include <tests/service/local/raw_client.hpp>
 
 namespace framewire::service::local::test {
@@ -203,7 +204,7 @@ TEST_F(LocalRingAttack, WhoReleasesNothingIsKeptWaiting) {
   const Bytes file = photo(600, 400);
   client.put_input(file);
   const auto stream = engine_->resize(file, {}).value().bytes.size();
-  const auto fit = (256 << 10) / ((stream + 63) / 64 * 64);
+  const auto fit = (256 << 10) / OutputAllocator::rounded(stream);
   std::size_t answered = 0;
   std::vector<std::uint32_t> free{0, 1, 2, 3, 4, 5, 6, 7};
   for (; !free.empty(); ++answered) {

@@ -42,13 +42,7 @@ TEST(AreaAllocator, PiecesNeverOverlapAndAllOfItComesBack) {
       ASSERT_LE(given.size(), 100u);
     } else if (!given.empty()) {
       const auto piece = std::next(given.begin(), static_cast<long>(random() % given.size()));
-      if (random() % 2 == 0) {
-        ASSERT_FALSE(area.release(piece->first));  // not handed over yet
-        area.hand_over(piece->first);
-        ASSERT_TRUE(area.release(piece->first));
-      } else {
-        ASSERT_TRUE(area.give_back(piece->first));
-      }
+      ASSERT_TRUE(area.give_back(piece->first));
       given.erase(piece);
     }
   }
@@ -58,13 +52,12 @@ TEST(AreaAllocator, PiecesNeverOverlapAndAllOfItComesBack) {
   EXPECT_FALSE(area.take(1));
 }
 
-TEST(AreaAllocator, WhatWasNotTakenCannotBeReleased) {
+TEST(AreaAllocator, WhatWasNotTakenCannotBeGivenBack) {
   AreaAllocator area(4096, 4);
   const auto offset = area.take(100).value();
-  area.hand_over(offset);
-  EXPECT_FALSE(area.release(offset + 64));
-  EXPECT_TRUE(area.release(offset));
-  EXPECT_FALSE(area.release(offset));
+  EXPECT_FALSE(area.give_back(offset + 64));
+  EXPECT_TRUE(area.give_back(offset));
+  EXPECT_FALSE(area.give_back(offset));
   EXPECT_FALSE(area.take(4097));
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(area.take(0));
   EXPECT_FALSE(area.take(0)) << "more pieces than the books have";
