@@ -60,7 +60,7 @@ ALLOWED = {
     "service/workers": {"base", "client", "engine", "ipc", "service/local", "service/pictures",
                         "transport/shared"},
     "service/cache": {"base"},
-    "service/http": {"base", "jpeg", "color", "inspect", "service/cache", "service/page",
+    "service/http": {"base", "jpeg", "inspect", "service/cache", "service/page",
                      "service/pictures", "service/source", "service/url", "transport/wire"},
     "service/remote": {"base", "ipc", "service/http", "service/local", "service/pictures"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",

@@ -10,7 +10,6 @@
 #include <jpeg/iptc.hpp>
 #include <jpeg/mpf.hpp>
 #include <jpeg/parser.hpp>
-#include <jpeg/replace_head.hpp>
 #include <jpeg/writer.hpp>
 #include <tests/support/gain_map.hpp>
 
@@ -79,19 +78,6 @@ void check_heads(const JpegFile& file) {
   }
 }
 
-/// What is copied behind another head is a file whose picture is the same.
-void check_replaced_head(const JpegFile& file) {
-  for (const auto metadata : {Metadata::kStrip, Metadata::kKeep}) {
-    const auto copy = replace_head(file, metadata, GainMap::kKeep, {}, {});
-    if (!copy) continue;
-    const auto parsed = parse(*copy, {});
-    require(parsed.has_value() && !parsed->truncated);
-    require(parsed->frame.width_px == file.frame.width_px &&
-            parsed->frame.component_count == file.frame.component_count &&
-            parsed->color_model == file.color_model);
-  }
-}
-
 /// The readers of metadata by themselves: their input need not come through a whole file.
 void check_parts(ByteSpan bytes) {
   const Bytes exif = rewrite_exif(bytes, {100, 50, true, true});
@@ -115,7 +101,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_file(*file);
     static_cast<void>(check_supported(*file));
     check_heads(*file);
-    if (depth == ParseDepth::kWhole) check_replaced_head(*file);
     if (!file->gain_map) continue;
     const auto gain_map = parse(gain_map_bytes(*file), {});
     if (!gain_map) continue;

@@ -119,7 +119,7 @@ jpeg::HeadFacts head_facts(const Request& request) {
   facts.orientation_applied = request.options->auto_orient;
   facts.transposed = transform::swaps_axes(plan.orientation);
   facts.places = places(request);
-  if (plan.encode.model == plan::OutputModel::kCmyk) facts.adobe_transform = std::uint8_t{0};
+  facts.cmyk = plan.encode.model == plan::OutputModel::kCmyk;
   const bool srgb = request.options->color == ColorMode::kSrgb;
   facts.is_srgb = srgb && (plan.convert_icc || request.profile == color::ProfileUse::kIsSrgb);
   const bool usable = request.profile != color::ProfileUse::kUnusable;

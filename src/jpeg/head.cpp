@@ -32,13 +32,13 @@ void write_jfif(Bytes& out, const std::optional<Jfif>& source, bool transposed) 
   write_segment(out, marker::kApp0, payload);
 }
 
-/// As Adobe writes it (TN 5116); CMYK samples are then inverted by convention.
-void write_adobe(Bytes& out, std::uint8_t transform) {
+/// CMYK as Adobe writes it (TN 5116): no transform, and samples inverted by convention.
+void write_adobe_cmyk(Bytes& out) {
   Bytes payload;
   append_text(payload, "Adobe");
   append_u16(payload, 100);  // version
   append_u32(payload, 0);    // two words of flags
-  payload.push_back(transform);
+  payload.push_back(0);      // transform: none
   write_segment(out, marker::kApp14, payload);
 }
 
@@ -164,7 +164,7 @@ std::string quoted(std::string_view word) {
 Result<Bytes> make_head(const JpegFile& file, Metadata metadata, const HeadFacts& facts) {
   Bytes out;
   write_marker(out, marker::kSoi);
-  if (!facts.adobe_transform) write_jfif(out, file.jfif, facts.transposed);
+  if (!facts.cmyk) write_jfif(out, file.jfif, facts.transposed);
   write_exif(out, file, metadata, facts);
   write_xmp(out, xmp_packet(file, metadata, facts));
   if (auto ok = write_profile(out, facts.icc); !ok) return fail(ok.error());
@@ -173,7 +173,7 @@ Result<Bytes> make_head(const JpegFile& file, Metadata metadata, const HeadFacts
     write_empty_mpf(out);
   }
   write_iptc(out, file, metadata, !facts.icc.empty());
-  if (facts.adobe_transform) write_adobe(out, *facts.adobe_transform);
+  if (facts.cmyk) write_adobe_cmyk(out);
   if (metadata == Metadata::kKeep) copy_comments(out, file);
   return out;
 }

@@ -7,7 +7,6 @@
 #include <framewire/status.hpp>
 #include <jpeg/places.hpp>
 #include <jpeg/types.hpp>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,8 +19,7 @@ struct HeadFacts {
   bool orientation_applied = false;  ///< samples were turned upright: metadata says orientation 1
   bool transposed = false;           ///< rows became columns: the two densities change places
   Places places = Places::kSame;
-  /// Adobe APP14 with this transform instead of JFIF: four components, or RGB.
-  std::optional<std::uint8_t> adobe_transform = {};
+  bool cmyk = false;     ///< four components: Adobe APP14 instead of JFIF
   bool is_srgb = false;  ///< samples were converted to sRGB: a copied EXIF says so too
   std::span<const std::uint8_t> icc = {};  ///< profile to embed; empty: none
   /// Size of the complete gain map stream that will follow the primary's; 0: no gain map.

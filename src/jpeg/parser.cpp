@@ -14,6 +14,9 @@
 namespace framewire::jpeg {
 namespace {
 
+// Real files have tens of segments; a hostile one could list millions, each costing more memory
+// than it has bytes. Those beyond are still obeyed, but no longer listed.
+constexpr std::size_t kMaxListed = 16'384;
 // A profile of 255 segments takes 17 MB, and whatever is listed may be copied to the output.
 constexpr std::size_t kMaxListedBytes = 24u << 20;
 

@@ -129,10 +129,6 @@ struct MpfImage {
 /// What the components mean (JFIF, Adobe APP14 transform and component ids, as libjpeg decides).
 enum class ColorModel : std::uint8_t { kGray, kYcbcr, kRgb, kCmyk, kYcck, kUnknown };
 
-/// Real files have tens of segments; a hostile one could list millions, each costing more memory
-/// than it has bytes. Those beyond are still obeyed, but no longer listed.
-inline constexpr std::size_t kMaxListed = 16'384;
-
 /// A parsed file. Spans point into the bytes given to parse(), which must outlive this.
 struct JpegFile {
   std::span<const std::uint8_t> bytes;
@@ -142,8 +138,8 @@ struct JpegFile {
   /// Index into quant_tables for each component, latched at its first scan; −1: never defined.
   std::array<int, kMaxComponents> component_quant{-1, -1, -1, -1};
   std::vector<Scan> scans;
-  std::vector<Segment> segments;     ///< at most kMaxListed
-  std::vector<MarkerEntry> markers;  ///< at most kMaxListed
+  std::vector<Segment> segments;
+  std::vector<MarkerEntry> markers;
   std::optional<Jfif> jfif;
   std::optional<std::uint8_t> adobe_transform;
   ColorModel color_model = ColorModel::kUnknown;

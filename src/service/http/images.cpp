@@ -49,13 +49,17 @@ EtagRecipe recipe_of(const ImageComputation& wanted, const ServiceSettings& sett
   const std::string& buster = settings.etag_buster;
   std::string how;
   if (raw || wanted.as_it_is) {
-    how = raw ? "-raw" : wanted.replaces_head ? "-coded" : "-skip";
+    how = raw ? "-raw" : "-skip";
   } else if (wanted.options.codec != CodecKind::kAuto) {
     // Codecs make other bytes of the same options, and output_hash() leaves them out.
     how = fmt::format("-{}", to_string(wanted.options.codec));
   }
   return {fmt::format("{}{}{}-{}{}", buster, buster.empty() ? "" : "/", output_hash(wanted.options),
                       kVersion, how)};
+}
+
+bool is_jpeg(std::span<const std::uint8_t> bytes) {
+  return bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF;
 }
 
 }  // namespace
@@ -82,8 +86,10 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
     if (!options) return refuse_url(exchange.error_form, options.error());
     wanted.options = *options;
   }
-  wanted.as_it_is = raw || url::skips_processing(request->options);
-  wanted.replaces_head = wanted.as_it_is && !settings.allow_raw;
+  const bool skips = !raw && url::skips_processing(request->options);
+  // An original tells more than its picture.
+  if (skips && !settings.allow_raw) wanted.options = url::as_the_original_is(wanted.options);
+  wanted.as_it_is = raw || (skips && settings.allow_raw);
   wanted.source_url = request->source_url;
   // The recipe is costly, and few that are refused need it.
   if (settings.etag && exchange.head.has("if-none-match")) {
@@ -365,6 +371,24 @@ void Images::measure(ImageComputation& computation) {
   const bool turned = file->orientation >= 5;
   computation.outcome.source_width_px = turned ? file->frame.height_px : file->frame.width_px;
   computation.outcome.source_height_px = turned ? file->frame.width_px : file->frame.height_px;
+}
+
+void Images::hand_on(const Computation& computation) {
+  const source::Original& original = computation->original;
+  ImageOutcome& outcome = computation->outcome;
+  outcome.is_jpeg = is_jpeg(original.bytes);
+  const bool raw = computation->recipe.text.ends_with("-raw");
+  const std::uint64_t pixels = count_frame_pixels(original.bytes);
+  const std::uint64_t bound = computation->options.limits.max_input_pixels;
+  if (!raw && (!outcome.is_jpeg || pixels > bound)) {
+    fail_with(computation, Code::kUnprocessable, outcome.is_jpeg ? "too_large" : "invalid_input",
+              outcome.is_jpeg ? fmt::format("found {} pixels; accepted: at most {}", pixels, bound)
+                              : "the original is no JPEG");
+    return;
+  }
+  outcome.bytes = original.bytes;
+  outcome.keeper = original.keeper;
+  answer_waiters(computation);
 }
 
 void Images::on_picture(const Computation& computation, Result<Resized> result) try {

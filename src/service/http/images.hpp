@@ -67,8 +67,7 @@ struct ImageComputation {
   EtagRecipe recipe;
   KnownOriginal client_original;  ///< that If-None-Match speaks of
   std::string if_modified_since;
-  bool as_it_is = false;       ///< raw, or skip_processing
-  bool replaces_head = false;  ///< as it is, but for metadata: originals themselves are not allowed
+  bool as_it_is = false;  ///< raw, or skip_processing
   IoThread* io = nullptr;
   ClientAdmission::Ticket ticket;
   ClientKey charged;  ///< whose share the ticket counts in; under the lock of Images
@@ -130,10 +129,7 @@ class Images {
   void fetch(const Computation& computation);
   void on_original(const Computation& computation, source::Fetched<source::Original> original);
   static void measure(ImageComputation& computation);
-  // Without processing: images_as_they_are.cpp.
   void hand_on(const Computation& computation);
-  void replace_head(const Computation& computation);
-  void on_copy(const Computation& computation, Result<std::vector<std::uint8_t>>& copy);
   void on_picture(const Computation& computation, Result<Resized> result);
   [[nodiscard]] bool fall_back(const Computation& computation, Code code, std::string_view why);
   // With the cache: images_cache.cpp.

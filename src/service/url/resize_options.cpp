@@ -255,6 +255,26 @@ bool skips_processing(const ImageOptions& options) noexcept {
          options.skip_processing.end();
 }
 
+ResizeOptions as_the_original_is(const ResizeOptions& options) {
+  ResizeOptions whole;
+  whole.max_result_side_px = options.max_result_side_px;
+  whole.kernel = options.kernel;
+  whole.quality = options.quality;
+  whole.sampling = options.sampling;
+  whole.progressive = options.progressive;
+  whole.optimize_huffman = options.optimize_huffman;
+  whole.restart_interval_mcus = options.restart_interval_mcus;
+  whole.max_bytes = options.max_bytes;
+  whole.always_encode = options.always_encode;
+  whole.metadata = options.metadata;
+  whole.color = options.color;
+  whole.gain_map = options.gain_map;
+  whole.codec = options.codec;
+  whole.strict = options.strict;
+  whole.limits = options.limits;
+  return whole;
+}
+
 bool has_crop_gravity(const ImageOptions& options) noexcept {
   const GravityOptions& own = options.crop.gravity;
   const GravityOptions& all = options.gravity;

@@ -34,6 +34,10 @@ namespace framewire::service::url {
 /// Whether a JPEG is to be sent as it came, once its size was checked.
 [[nodiscard]] bool skips_processing(const ImageOptions& options) noexcept;
 
+/// The picture as the original shows it: what shapes it is left out, and what concerns its
+/// encoding, colours, metadata and limits stays.
+[[nodiscard]] ResizeOptions as_the_original_is(const ResizeOptions& options);
+
 /// Whether a crop has a place of its own, other than `gravity`.
 [[nodiscard]] bool has_crop_gravity(const ImageOptions& options) noexcept;
 [[nodiscard]] bool has_padding(const PaddingOptions& padding) noexcept;

@@ -1,5 +1,5 @@
-// skip_processing: the picture bit for bit, and of what else the original tells only what is
-// allowed.
+// skip_processing: the picture as the original shows it, and of what else the original tells only
+// what is allowed.
 #include <gtest/gtest.h>
 #include <jpeg/bytes.hpp>
 #include <jpeg/exif.hpp>
@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace scripted = service::test;
 
-/// A photograph on its side with an author, a comment, and bytes behind its end.
+/// A photograph on its side that tells more than its picture in every place that a file has for it.
 std::string telling_jpeg() {
   jpeg::ExifSummary summary;
   summary.orientation = 6;
@@ -25,18 +25,17 @@ std::string telling_jpeg() {
   Bytes exif;
   jpeg::append_text(exif, jpeg::kExifId);
   jpeg::append_bytes(exif, jpeg::make_exif(summary));
-  const std::string_view comment = "at home";
-  const Bytes jpeg = sample::with_segments(
-      make_jpeg(400, 300),
-      {{jpeg::marker::kApp1, exif}, {jpeg::marker::kCom, Bytes(comment.begin(), comment.end())}});
-  return text_of(jpeg) + "bytes behind the end";
-}
-
-std::vector<sample::Bytes> samples_of(std::string_view jpeg) {
-  std::vector<sample::Bytes> out;
-  const Bytes bytes(jpeg.begin(), jpeg.end());
-  for (const sample::Plane& plane : sample::decode(bytes).planes) out.push_back(plane.samples);
-  return out;
+  const auto bytes_of = [](std::string_view text) { return Bytes(text.begin(), text.end()); };
+  Bytes profile;
+  jpeg::append_text(profile, std::string_view("ICC_PROFILE\0\1\1", 14));
+  jpeg::append_text(profile, "no profile at all");
+  std::string file = text_of(sample::with_segments(
+      make_jpeg(400, 300), {{jpeg::marker::kApp1, exif},
+                            {jpeg::marker::kCom, bytes_of("at home")},
+                            {jpeg::marker::kApp2, profile},
+                            {jpeg::marker::kDnl, bytes_of("in a line count")}}));
+  file.insert(file.size() - 2, "before the end");
+  return file + "bytes behind the end";
 }
 
 bool tells(const std::string& body, std::string_view what) {
@@ -66,12 +65,15 @@ TEST(HttpSkipProcessingAttack, OriginalsTellNoMoreThanOtherAnswers) {
     ASSERT_TRUE(answer);
     ASSERT_EQ(answer->status, 200) << answer->body;
     EXPECT_EQ(answer->field("content-type"), "image/jpeg");
-    EXPECT_EQ(samples_of(answer->body), samples_of(original)) << "bit for bit";
-    for (const char* told : {"Ann", "at home", "behind the end"}) {
+    for (const char* told :
+         {"Ann", "at home", "no profile", "line count", "before the end", "behind the end"}) {
       EXPECT_FALSE(tells(answer->body, told)) << told;
     }
     const Bytes bytes(answer->body.begin(), answer->body.end());
-    EXPECT_EQ(jpeg::parse(bytes, {})->orientation, 6) << "browsers turn it";
+    const auto file = jpeg::parse(bytes, {});
+    ASSERT_TRUE(file);
+    EXPECT_EQ(file->frame.width_px, 300) << "upright, and no other option counts";
+    EXPECT_EQ(file->frame.height_px, 400);
     const auto head = client.ask("HEAD " + target + " HTTP/1.1\r\nHost: test\r\n\r\n", false);
     ASSERT_TRUE(head);
     EXPECT_EQ(head->field("content-length"), std::to_string(answer->body.size()));
@@ -90,45 +92,6 @@ TEST(HttpSkipProcessing, MetadataIsThatOfOtherUrls) {
   const auto all = client.ask(get("/unsafe/skp:jpg/sm:0/plain/a.jpg"));
   EXPECT_TRUE(tells(all->body, "at home"));
   EXPECT_FALSE(tells(all->body, "behind the end"));
-}
-
-// EXIF that says Adobe RGB (uncalibrated, R03) is left out, and the colours must stay.
-TEST(HttpSkipProcessing, AdobeRgbStaysInAProfile) {
-  using namespace jpeg;
-  Bytes exif;
-  append_text(exif, kExifId);
-  append_text(exif, "MM");
-  append_u16(exif, 42);
-  const auto entry = [&](std::uint16_t tag, std::uint16_t type, std::uint32_t count) {
-    append_u16(exif, tag);
-    append_u16(exif, type);
-    append_u32(exif, count);
-  };
-  append_u32(exif, 8);
-  append_u16(exif, 1);  // IFD0 at 8
-  entry(0x8769, 4, 1);
-  append_u32(exif, 26);
-  append_u32(exif, 0);
-  append_u16(exif, 2);  // EXIF at 26
-  entry(0xA001, 3, 1);
-  append_u32(exif, 0xFFFF0000);
-  entry(0xA005, 4, 1);
-  append_u32(exif, 56);
-  append_u32(exif, 0);
-  append_u16(exif, 1);  // interoperability at 56
-  entry(1, 2, 4);
-  append_text(exif, std::string_view("R03\0", 4));
-  append_u32(exif, 0);
-  const scripted::TemporaryFolder folder;
-  folder.write("a.jpg", text_of(sample::with_segments(make_jpeg(40, 30), {{marker::kApp1, exif}})));
-  TestServer server(serving(folder));
-  TestClient client(server.endpoint());
-  const auto answer = client.ask(get(kSkip));
-  const Bytes bytes(answer->body.begin(), answer->body.end());
-  const auto file = jpeg::parse(bytes, {});
-  ASSERT_TRUE(file) << answer->body;
-  EXPECT_TRUE(file->exif.empty());
-  EXPECT_FALSE(file->icc.empty());
 }
 
 TEST(HttpSkipProcessing, EtagsTellWhetherItIsTheOriginal) {

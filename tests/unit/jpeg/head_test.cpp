@@ -232,8 +232,7 @@ TEST(JpegHead, KeepCopiesAndCorrects) {
 TEST(JpegHead, CmykIsMarkedAsAdobeDoes) {
   const Bytes source = rich_file();
   const auto file = parse(source, {});
-  const auto head = make_head(*file, Metadata::kStrip,
-                              {.orientation_applied = true, .adobe_transform = std::uint8_t{0}});
+  const auto head = make_head(*file, Metadata::kStrip, {.orientation_applied = true, .cmyk = true});
   Bytes bytes = *head;
   tiny::write_standard_tables(bytes);
   FrameSpec frame;
