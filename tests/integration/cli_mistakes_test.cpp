@@ -116,6 +116,14 @@ TEST_F(CliMistakes, AListThatCannotBeReadIsNamed) {
   }
 }
 
+TEST_F(CliMistakes, AFolderIsNoList) {
+  fs::create_directory(folder_ / "names");
+  const Ran ran = run({"batch", "@names", "out"});
+  EXPECT_EQ(ran.exit_code, 3);
+  EXPECT_THAT(ran.err, HasSubstr("io_error: names: cannot read the list: it is a folder"));
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+}
+
 TEST_F(CliMistakes, AManifestThatIsRefusedMakesNoFolder) {
   refused({"batch", "in", "out", "--manifest", "hi.txt"}, "hi.txt: its first line is no row");
   ASSERT_EQ(run({"batch", "in", "made", "--manifest", "rows.jsonl"}).exit_code, 0);

@@ -190,6 +190,20 @@ TEST_F(CliStream, AFrameThatCannotBeKeptIsCountedAndTheSinkGoesOn) {
   EXPECT_EQ(read_tree(folder_ / "out").size(), 4U);
 }
 
+TEST_F(CliStream, AHostThatNobodyKnowsIsOfTheEnvironment) {
+  const Ran ran = run_program({"stream", folder_ / "in", "host.invalid:9", "--insecure"});
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("host.invalid"));
+}
+
+TEST_F(CliStream, ASinkWithoutANumberLeftIsRefused) {
+  write_file(folder_ / "out/1000000000000000-1.jpg", make_jpeg(8, 8, 1));
+  const Ran ran = run_program(
+      {"sink", "--listen", "127.0.0.1:0", "--insecure", "--out", folder_ / "out", "--frames", "1"});
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("holds a frame of connection 1000000000000000"));
+}
+
 TEST_F(CliStream, ARequiredPathThatIsNotThereIsRefused) {
   start_sink({"--insecure"});
   ASSERT_EQ(stream({"--insecure"}).exit_code, 0);

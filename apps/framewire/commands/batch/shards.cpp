@@ -79,6 +79,11 @@ Result<batch::Shard> shard_of_environment() {
 Result<std::vector<std::string>> names_in(const std::string& list, char separator) {
   std::vector<std::string> names;
   std::error_code error;
+  if (std::filesystem::is_directory(list, error)) {
+    return fail(Status(StatusCode::kIoError,
+                       "cannot read the list: it is a folder; accepted: a file of names")
+                    .about(list));
+  }
   if (list == "-" || !std::filesystem::is_regular_file(list, error)) return names;
   const auto source = batch::open_list(list, separator);
   if (!source) return fail(source.error());

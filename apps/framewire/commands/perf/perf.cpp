@@ -267,7 +267,11 @@ int run_perf(const Arguments& arguments) {
   if (!wanted) return report_usage("perf", wanted.error());
   if (*ends == Ends::kBoth) return measure_here(*from, *to, options, *wanted, arguments);
   auto channel = transport::connect(arguments.paths[1], options);
-  if (!channel) return refuse(channel.error());
+  if (!channel) {
+    // The address is one: whatever is wrong now is the network's or the peer's.
+    report(channel.error());
+    return kEnvironment;
+  }
   return be_client(*channel, *from, *wanted, arguments);
 }
 

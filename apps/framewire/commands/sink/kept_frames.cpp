@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <batch/posix_file.hpp>
+#include <chrono>
 #include <command_line/numbers.hpp>
 #include <commands/sink/kept_frames.hpp>
 #include <filesystem>
@@ -13,8 +14,15 @@ namespace fs = std::filesystem;
 
 // Some seconds of reading.
 constexpr std::uint64_t kMaxEntries = 10'000'000;
-// A sink counts connections: it does not come to more, but a stranger's file may be called so.
+// A sink counts connections, or seconds: it does not come to more, but a stranger's file may be
+// called so.
 constexpr std::uint64_t kMaxConnection = 1'000'000'000'000'000;
+
+// A number that no earlier run has come to, for folders whose names may not be read.
+std::uint64_t seconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+}
 
 // @return 0 for what is no frame
 std::uint64_t connection_of(std::string_view name) {
@@ -45,6 +53,14 @@ Result<std::uint64_t> last_connection_in(const std::string& folder) {
               .about(folder));
     }
     last = std::max(last, connection_of(entry->path().filename().native()));
+  }
+  if (error == std::errc::permission_denied) return seconds_now();
+  if (last == kMaxConnection) {
+    return fail(Status(StatusCode::kTooLarge,
+                       fmt::format("holds a frame of connection {}, and none can have a higher "
+                                   "number; accepted: another folder",
+                                   last))
+                    .about(folder));
   }
   // Somebody has taken the folder away meanwhile: the first frame makes it, or says what is wrong.
   const bool gone =

@@ -301,7 +301,11 @@ int run_stream(const Arguments& arguments) {
   auto session = session_of(arguments);
   place_at(session, source);
   auto channel = transport::connect(plan.address, session);
-  if (!channel) return refuse(channel.error());
+  if (!channel) {
+    // The address is one: whatever is wrong now is the network's or the peer's.
+    report(channel.error());
+    return kEnvironment;
+  }
   if (auto good = check_path(arguments, *channel); !good) return refuse(good.error());
   const FrameMaker maker(plan.kind, arguments.options, *resizing, memory, device.get());
   return send_all(arguments, plan, maker, memory, std::move(*channel));
