@@ -50,8 +50,9 @@ struct ResizedView {
   Report report;
   /// Gives the memory back to the server when its last copy goes. May outlive the client, whose
   /// place at the server it then keeps. Any number may be kept, whatever `slots` are, as long as
-  /// ClientOptions::output_bytes have room; then the server waits: an output for which there is no
-  /// room is not answered.
+  /// ClientOptions::output_bytes have room in one piece for the next output; until then the server
+  /// waits: an output for which there is no room is not answered, and nothing behind it either.
+  /// Views of different sizes that go in any order leave room in pieces.
   std::shared_ptr<const void> keeper;
 };
 

@@ -130,9 +130,9 @@ void Client::submit_view(std::span<const std::uint8_t> jpeg, const ResizeOptions
 std::size_t Client::try_submit(std::span<EngineRequest> requests, std::function<void()> on_room) {
   std::vector<Order> orders;
   orders.reserve(requests.size());
+  std::function<void()> counted = impl_->counted(std::move(on_room));
   for (EngineRequest& request : requests) orders.push_back(impl_->make_order(request));
-  const std::size_t taken =
-      impl_->session->submit(orders, false, impl_->counted(std::move(on_room)));
+  const std::size_t taken = impl_->session->submit(orders, false, std::move(counted));
   for (std::size_t i = taken; i < orders.size(); ++i) Impl::give_back(orders[i], requests[i]);
   return taken;
 }

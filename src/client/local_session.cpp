@@ -1,5 +1,6 @@
 #include <base/moment.hpp>
 #include <chrono>
+#include <client/lied.hpp>
 #include <client/local_session.hpp>
 #include <client/silence.hpp>
 #include <new>
@@ -151,7 +152,7 @@ std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& w
     }
     const StatusCode code = made.error().code();
     if (code == StatusCode::kDenied || code == StatusCode::kUnsupported ||
-        code == StatusCode::kInvalidInput || tries.are_over()) {
+        code == StatusCode::kInvalidInput || is_lie(made.error()) || tries.are_over()) {
       why =
           Status(why.code(), why.message() + "; cannot connect again: " + made.error().to_string());
       return nullptr;

@@ -46,7 +46,8 @@ class Admission {
   /// @param bytes       that they held
   /// @param generation  in which all of them entered; always 0 where nobody calls drain()
   void leave(std::size_t count, std::uint64_t bytes = 0, Generation generation = 0) noexcept;
-  /// Waits until the requests that have entered before have left, and for none that enter later.
+  /// Waits until the requests that have entered before have left. Of those that enter later it
+  /// waits for what comes while an earlier call waits: there are two generations.
   void drain();
   /// Waits until no request is unanswered and no `on_room` is being called, so that nothing more
   /// enters unless somebody else hands it in.

@@ -64,8 +64,10 @@ void Dispatcher::refuse(EngineRequest& request, std::list<Completion>& entries) 
 }
 
 void Dispatcher::admit_when_room(Routes routes, Nested nested) {
-  // A callback on the caller's thread would wait for room that only its own thread can make.
-  const bool within = CallersWork::find(this) != nullptr;
+  // A callback on the caller's thread would wait for room that only its own thread can make. For
+  // what threads or devices do these make it.
+  const bool here = on_callers_thread_ || (routes.host.empty() && routes.devices.empty());
+  const bool within = here && CallersWork::find(this) != nullptr;
   const auto generation = within ? flow_.admission().enter_at_once(routes.size())
                                  : flow_.admission().enter(routes.size());
   admit(std::move(routes), generation, nested);

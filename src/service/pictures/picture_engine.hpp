@@ -49,7 +49,8 @@ class PictureEngine {
   [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests) {
     return try_submit(requests, {});
   }
-  /// As Engine::drain().
+  /// Waits until everything that was submitted before has been answered, and maybe for more: call
+  /// it where nobody submits any longer.
   virtual void drain() = 0;
   [[nodiscard]] virtual EngineStats stats() const = 0;
   [[nodiscard]] virtual std::vector<EngineDevice> devices() const = 0;

@@ -222,6 +222,31 @@ TEST(EngineOnCallersThread, AChainOfRefusedRequestsDoesNotNest) {
   EXPECT_EQ(deepest, 1);
 }
 
+/// The engine's threads make room meanwhile, so that its queue holds for callbacks, too.
+TEST(EngineOnCallersThread, ACallbackOfARefusedRequestWaitsForRoomThatThreadsMake) {
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.threads = 1;
+  options.queue = 4;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  ResizeOptions refused = eight_wide();
+  refused.codec = CodecKind::kCuda;
+  std::atomic<int> answered{0};
+  int submitted = 0;
+  int most = 0;
+  engine->submit(tiny_photo(), refused, [&](const Result<Resized>& made) {
+    EXPECT_FALSE(made);
+    for (; submitted < 100; ++submitted) {
+      engine->submit(tiny_photo(), eight_wide(), [&](const Result<Resized>&) { ++answered; });
+      most = std::max(most, submitted + 1 - answered.load());
+    }
+  });
+  engine->drain();
+  EXPECT_EQ(answered, 100);
+  EXPECT_LE(most, 5);
+}
+
 TEST(EngineOnCallersThread, ManyThreadsChainsAreAllAnswered) {
   const auto engine = engine_with(5);
   std::atomic<int> answered{0};
