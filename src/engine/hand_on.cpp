@@ -2,6 +2,7 @@
 #include <codec/turbo/whole_scans.hpp>
 #include <engine/hand_on.hpp>
 #include <jpeg/body.hpp>
+#include <jpeg/markers.hpp>
 
 namespace framewire::engine {
 namespace {
@@ -46,6 +47,56 @@ bool has_its_tables(const jpeg::JpegFile& file) {
   });
 }
 
+/// Whether a marker's segment has the size that its place in a file gives it. Those that may hold
+/// anything, or that no decoder reads, have none.
+bool has_its_size(const jpeg::MarkerEntry& entry, const jpeg::JpegFile& file) {
+  namespace marker = jpeg::marker;
+  const jpeg::FrameHeader& frame = file.frame;
+  switch (entry.marker) {
+    case marker::kSoi:
+    case marker::kEoi:
+      return true;
+    case marker::kDri:
+      return entry.bytes == 6;
+    case marker::kSos:
+      return std::ranges::any_of(file.scans, [&](const jpeg::Scan& scan) {
+        const auto components = static_cast<std::size_t>(scan.component_count);
+        return scan.offset == entry.offset &&
+               scan.entropy_offset - scan.offset == 8 + 2 * components;
+      });
+    default:
+      return entry.marker == frame.sof_marker &&
+             entry.bytes == 10 + 3 * static_cast<std::size_t>(frame.component_count);
+  }
+}
+
+/// Whether the file holds nothing besides what decodes its picture, and the segments that a new
+/// head takes the place of. Anything else would travel along: tables that no scan uses, lines that
+/// nobody asked for, segments that decoders pass over.
+bool holds_its_picture_alone(const jpeg::JpegFile& file) {
+  std::size_t huffman_bytes = 0;
+  std::size_t quant_bytes = 0;
+  for (const jpeg::MarkerEntry& entry : file.markers) {
+    if (entry.marker == jpeg::marker::kCom || jpeg::is_app(entry.marker)) continue;
+    if (entry.marker == jpeg::marker::kDht) {
+      huffman_bytes += entry.bytes - 4;
+    } else if (entry.marker == jpeg::marker::kDqt) {
+      quant_bytes += entry.bytes - 4;
+    } else if (!has_its_size(entry, file)) {
+      return false;
+    }
+  }
+  // The parser lists no more than some thousand markers, and the tables that are used.
+  if (file.markers.back().marker != jpeg::marker::kEoi) return false;
+  for (const jpeg::HuffmanTable& table : file.huffman_tables) {
+    huffman_bytes -= 17 + static_cast<std::size_t>(table.value_count);
+  }
+  for (const jpeg::QuantTable& table : file.quant_tables) {
+    quant_bytes -= table.sixteen_bit ? 129 : 65;
+  }
+  return huffman_bytes == 0 && quant_bytes == 0;
+}
+
 /// Not for bytes that may change: those that are read later may be another file's.
 bool is_still_the_file(const jpeg::FrameHeader& later, const jpeg::FrameHeader& first) {
   return later.width_px == first.width_px && later.height_px == first.height_px &&
@@ -80,7 +131,7 @@ std::optional<std::vector<std::uint8_t>> smaller_original(const Request& request
   }
   std::size_t coded_bytes = 0;
   for (const jpeg::Scan& scan : file->scans) coded_bytes += scan.entropy_bytes;
-  if (coded_bytes >= encoded_bytes) return std::nullopt;
+  if (coded_bytes >= encoded_bytes || !holds_its_picture_alone(*file)) return std::nullopt;
   auto stream = make_head(request);
   if (!stream || !jpeg::append_body(file->bytes, *stream)) return std::nullopt;
   if (stream->size() >= encoded_bytes) return std::nullopt;

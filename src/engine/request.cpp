@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <codec/strict_refusal.hpp>
 #include <color/assumed_profile.hpp>
+#include <color/profile_tags.hpp>
 #include <engine/hand_on.hpp>
 #include <engine/request.hpp>
 #include <iterator>
@@ -87,6 +88,8 @@ Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const co
   auto plan = plan::make_gain_map_plan(*file, request.plan, request.file.frame, *request.options,
                                        codec.capabilities());
   if (!plan) return fail(plan.error());
+  // What is no profile may be anything. One for other components may be the alternate's.
+  if (!color::reduce_profile(file->icc)) file->icc.clear();
   auto stream = jpeg::make_gain_map_head(*file);
   if (!stream) return fail(stream.error());
   codec::CodecOutcome outcome;

@@ -6,6 +6,7 @@
 #include <jpeg/exif.hpp>
 #include <jpeg/markers.hpp>
 #include <string>
+#include <string_view>
 #include <tests/support/sample_jpeg.hpp>
 #include <tests/support/tiny_jpeg.hpp>
 #include <tests/unit/engine/metadata_parts.hpp>
@@ -229,6 +230,38 @@ TEST(HandOn, NothingHidesBehindTheLastMcu) {
       const Resized out = resize_or_die(bytes);
       EXPECT_FALSE(out.report.original_kept) << hidden;
       EXPECT_EQ(out.bytes, resize_or_die(jpeg, with({{"always-encode", ""}})).bytes);
+    }
+  }
+}
+
+// Segments that decoders pass over would travel along, too.
+TEST(HandOn, NothingHidesBetweenSegments) {
+  const Bytes jpeg = small_file();
+  ASSERT_TRUE(resize_or_die(jpeg).report.original_kept);
+  const std::string_view hidden = "where it was taken";
+  const auto segment = [&](std::uint8_t code, std::string_view before) {
+    Bytes bytes = {0xFF, code, 0, static_cast<std::uint8_t>(2 + before.size() + hidden.size())};
+    bytes.insert(bytes.end(), before.begin(), before.end());
+    bytes.insert(bytes.end(), hidden.begin(), hidden.end());
+    return bytes;
+  };
+  // Of a Huffman table in slot 3, 18 codes of length 12.
+  const std::string unused_codes =
+      std::string("\x13") + std::string(11, '\0') + '\x12' + std::string(4, '\0');
+  const std::vector<std::pair<const char*, Bytes>> segments = {
+      {"DNL", segment(0xDC, "")},
+      {"EXP", segment(0xDF, "")},
+      {"an unused Huffman table", segment(0xC4, unused_codes)},
+      {"an unused quantisation table", segment(0xDB, "\x03" + std::string(64 - 18, '1'))}};
+  for (const auto& [name, bytes] : segments) {
+    for (const std::size_t at : {std::size_t{2}, jpeg.size() - 2}) {
+      Bytes file = jpeg;
+      file.insert(file.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin(), bytes.end());
+      const Resized made = resize_or_die(file);
+      const std::string_view text(reinterpret_cast<const char*>(made.bytes.data()),
+                                  made.bytes.size());
+      EXPECT_EQ(text.find(hidden), std::string_view::npos) << name << " at " << at;
+      EXPECT_FALSE(made.report.original_kept) << name << " at " << at;
     }
   }
 }

@@ -320,6 +320,25 @@ TEST(ResizerGainMap, IsTurnedWithItsPrimary) {
   }
 }
 
+// One of other components than the gain map's says which primaries the alternate has.
+TEST(ResizerGainMap, KeepsItsProfileAndNothingThatIsNone) {
+  const auto with_profile = [](std::string_view profile) {
+    const Bytes segment = test::tagged(std::string_view("ICC_PROFILE\0\1\1", 14), profile);
+    return ultra_hdr(sample::with_segments(test::gain_map_stream(), {{0xE2, segment}}));
+  };
+  const auto tells = [](const Resized& out, std::string_view what) {
+    return std::string_view(reinterpret_cast<const char*>(out.bytes.data()), out.bytes.size())
+               .find(what) != std::string_view::npos;
+  };
+  const Bytes& wide = test::wide_profile();
+  const std::string_view profile(reinterpret_cast<const char*>(wide.data()), wide.size());
+  ResizeOptions options;
+  options.width_px = 100;
+  EXPECT_TRUE(tells(resize_or_die(with_profile(profile), options), profile));
+  const std::string_view none = "where it was taken";
+  EXPECT_FALSE(tells(resize_or_die(with_profile(none), options), none));
+}
+
 TEST(ResizerGainMap, CountsTowardsMaxBytes) {
   ResizeOptions options;
   options.width_px = 150;
