@@ -70,9 +70,8 @@ struct OutgoingFrame {
   std::uint64_t offset_bytes = 0;  ///< of header.payload_bytes in the region
   /// Called once, inside one of the sender's calls or its destructor: nothing where the frame is in
   /// the receiver's memory; else busy (dropped), too_large, deadline, peer_lost. It may send other
-  /// frames, whose `done` is never called inside this one; what it throws is ignored. It may
-  /// send another frame, and must not destroy the sender or wait for other frames' ends, which are
-  /// told when it has returned. May be empty.
+  /// frames, and must neither destroy the sender nor wait for the end of other frames: no `done` is
+  /// called before this one has returned. What it throws is ignored. May be empty.
   std::function<void(const Result<void>&)> done;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <client/outstanding.hpp>
 
 namespace framewire::client {
@@ -16,12 +17,22 @@ Outstanding::Ticket Outstanding::begin_call() {
 }
 
 /// Notifies with the lock: who waits for all may take this down.
-void Outstanding::end(std::uint64_t epoch) noexcept {
-  const std::lock_guard lock(mutex_);
-  const std::uint64_t first = first_epoch_;
-  if (epoch != kNoEpoch) --requests_[epoch - first_epoch_];
-  for (; requests_.size() > 1 && requests_.front() == 0; ++first_epoch_) requests_.pop_front();
-  if (--all_ == 0 || first_epoch_ != first) ended_.notify_all();
+void Outstanding::end(std::span<Ticket> tickets) noexcept {
+  const auto held = std::ranges::find_if(tickets, [](const Ticket& t) { return t.of_ != nullptr; });
+  if (held == tickets.end()) return;
+  Outstanding& of = *held->of_;
+  const std::lock_guard lock(of.mutex_);
+  for (Ticket& ticket : tickets) {
+    if (std::exchange(ticket.of_, nullptr) == nullptr) continue;
+    --of.all_;
+    if (ticket.epoch_ != kNoEpoch) --of.requests_[ticket.epoch_ - of.first_epoch_];
+  }
+  const std::uint64_t first = of.first_epoch_;
+  for (auto& requests = of.requests_; requests.size() > 1 && requests.front() == 0;) {
+    requests.pop_front();
+    ++of.first_epoch_;
+  }
+  if (of.all_ == 0 || of.first_epoch_ != first) of.ended_.notify_all();
 }
 
 void Outstanding::wait_for_earlier() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <utility>
 
 namespace framewire::client {
@@ -23,25 +24,24 @@ class Outstanding {
     Ticket& operator=(Ticket&& other) noexcept {
       std::swap(of_, other.of_);
       std::swap(epoch_, other.epoch_);
-      other.end();
+      Outstanding::end({&other, 1});
       return *this;
     }
-    ~Ticket() { end(); }
+    ~Ticket() { Outstanding::end({this, 1}); }
     Ticket(const Ticket&) = delete;
     Ticket& operator=(const Ticket&) = delete;
 
    private:
     friend class Outstanding;
     Ticket(Outstanding* of, std::uint64_t epoch) noexcept : of_(of), epoch_(epoch) {}
-    void end() noexcept {
-      if (of_ != nullptr) std::exchange(of_, nullptr)->end(epoch_);
-    }
     Outstanding* of_ = nullptr;
     std::uint64_t epoch_ = 0;
   };
 
   [[nodiscard]] Ticket begin_request();
   [[nodiscard]] Ticket begin_call();
+  /// Ends what tickets of one object stand for, which are empty then, with one lock.
+  static void end(std::span<Ticket> tickets) noexcept;
   /// Waits until all requests that began before this call have ended.
   void wait_for_earlier();
   /// Waits until there is neither a request nor a call.
@@ -50,7 +50,6 @@ class Outstanding {
  private:
   /// Of calls, for which wait_for_earlier() does not wait.
   static constexpr std::uint64_t kNoEpoch = ~std::uint64_t{0};
-  void end(std::uint64_t epoch) noexcept;
 
   std::mutex mutex_;
   std::condition_variable ended_;

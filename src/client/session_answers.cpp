@@ -59,7 +59,7 @@ class Session::Answers {
   }
   void flush() noexcept {
     put();
-    for (std::size_t i = 0; i < count_; ++i) tickets_[i] = {};
+    Outstanding::end(std::span(tickets_).first(count_));
     if (count_ != 0) session_.answered(std::exchange(count_, 0));
   }
 

@@ -13,9 +13,11 @@
 
 namespace framewire::engine {
 
-/// Input of one batch. A larger one keeps less in the second-level cache from one kernel to the
-/// next, a smaller one pays more for launches. Measured (one H200, 24 lanes, 4,096 under way in
-/// groups; 1,000 images/s, 1920×1080 → 480×270 but for the last):
+/// Input of one batch. A smaller one pays more for launches; a larger one presumably keeps less in
+/// the second-level cache from one kernel to the next, which no counter has been asked about.
+/// Measured (H200, 24 lanes, in groups, 4,096 under way, 8,192 with 160 MB; 1,000 images/s,
+/// 1920×1080 → 480×270 but for the last row; 96 and 160 MB in another run, where 48 made the same
+/// but for 1280×720, 248.5):
 ///   MB                  12         20         28         36         48         96        160
 ///   387 KB           117.7      116.6      123.0      122.1      120.2      115.0      108.5
 ///   its 4:4:4         96.2       93.0       89.3       90.6       87.0       81.5       81.0

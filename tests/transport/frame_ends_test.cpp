@@ -53,9 +53,10 @@ class FrameEnds : public ::testing::Test {
       sender_->progress();
     }
   }
-  void receive_all() {
+  /// Until none has come for so long, or the sender has finished.
+  void receive_all(std::uint32_t wait_ms = 0) {
     while (true) {
-      const auto got = receiver_->next(0);
+      const auto got = receiver_->next(wait_ms);
       if (!got || !*got) return;
       ASSERT_TRUE(receiver_->release(**got));
     }
@@ -161,13 +162,7 @@ TEST_F(FrameEnds, AddNothingOnceCloseHasBegun) {
     if (auto sent = sender_->send(frame(send_next)); !sent) refused = sent.error().code();
   };
   ASSERT_TRUE(sender_->send(frame(send_next)));
-  const std::jthread receiving([this] {
-    while (true) {
-      const auto got = receiver_->next(60'000);
-      if (!got || !*got) return;
-      (void)receiver_->release(**got);
-    }
-  });
+  const std::jthread receiving([this] { receive_all(60'000); });
   EXPECT_TRUE(sender_->close());
   EXPECT_EQ(ended, 1);
   EXPECT_EQ(refused, StatusCode::kPeerLost);
@@ -184,13 +179,7 @@ TEST_F(FrameEnds, MayCloseTheSender) {
   });
   ASSERT_TRUE(sender_->send(std::move(first)));
   ASSERT_TRUE(sender_->send(frame([&](const Result<void>&) { ++ended; })));
-  const std::jthread receiving([this] {
-    while (true) {
-      const auto got = receiver_->next(60'000);
-      if (!got || !*got) return;
-      (void)receiver_->release(**got);
-    }
-  });
+  const std::jthread receiving([this] { receive_all(60'000); });
   EXPECT_TRUE(sender_->close());
   ASSERT_TRUE(closed);
   EXPECT_TRUE(*closed);
