@@ -106,11 +106,12 @@ TEST(EngineDrain, WaitsForNoChainOfCallbacks) {
   Script script;
   for (const unsigned lanes : {0u, 2u}) {
     auto engine = make(lanes == 0 ? std::vector<DeviceLanes>() : devices_of({&script}, lanes), {});
+    Dispatcher* const inside = engine.get();
     std::atomic<bool> stop{false};
     std::atomic<int> answered{0};
     std::function<void(Result<Resized>)> next = [&](const Result<Resized>&) {
       ++answered;
-      if (!stop) submit(*engine, photos()[0], width(16), next);
+      if (!stop) submit(*inside, photos()[0], width(16), next);
     };
     for (int i = 0; i < 3; ++i) submit(*engine, photos()[0], width(16), next);
     EXPECT_TRUE(comes_to_hold([&] { return answered > 10; }));

@@ -250,7 +250,6 @@ TEST(HandOn, NothingHidesBetweenSegments) {
       std::string("\x13") + std::string(11, '\0') + '\x12' + std::string(4, '\0');
   const std::vector<std::pair<const char*, Bytes>> segments = {
       {"DNL", segment(0xDC, "")},
-      {"EXP", segment(0xDF, "")},
       {"an unused Huffman table", segment(0xC4, unused_codes)},
       {"an unused quantisation table", segment(0xDB, "\x03" + std::string(64 - 18, '1'))}};
   for (const auto& [name, bytes] : segments) {
