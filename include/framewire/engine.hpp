@@ -263,8 +263,7 @@ class FRAMEWIRE_API Engine {
                                        const ResizeOptions& options);
 
   /// Waits until everything that was submitted before has been answered; not for what is submitted
-  /// later, by callbacks or by other threads, save that what comes while an earlier call of this
-  /// waits may be waited for, too.
+  /// later, by callbacks or by other threads.
   void drain();
 
   [[nodiscard]] EngineStats stats() const;

@@ -6,14 +6,13 @@ namespace framewire::client {
 Outstanding::Ticket Outstanding::begin_request() {
   const std::lock_guard lock(mutex_);
   ++all_;
-  ++requests_.back();
-  return {this, first_epoch_ + requests_.size() - 1};
+  return {this, requests_.begin(1)};
 }
 
 Outstanding::Ticket Outstanding::begin_call() {
   const std::lock_guard lock(mutex_);
   ++all_;
-  return {this, kNoEpoch};
+  return {this, std::nullopt};
 }
 
 /// Notifies with the lock: who waits for all may take this down.
@@ -22,24 +21,19 @@ void Outstanding::end(std::span<Ticket> tickets) noexcept {
   if (held == tickets.end()) return;
   Outstanding& of = *held->of_;
   const std::lock_guard lock(of.mutex_);
+  bool epoch_ended = false;
   for (Ticket& ticket : tickets) {
     if (std::exchange(ticket.of_, nullptr) == nullptr) continue;
     --of.all_;
-    if (ticket.epoch_ != kNoEpoch) --of.requests_[ticket.epoch_ - of.first_epoch_];
+    if (ticket.epoch_ && of.requests_.end(*ticket.epoch_, 1)) epoch_ended = true;
   }
-  const std::uint64_t first = of.first_epoch_;
-  for (auto& requests = of.requests_; requests.size() > 1 && requests.front() == 0;) {
-    requests.pop_front();
-    ++of.first_epoch_;
-  }
-  if (of.all_ == 0 || of.first_epoch_ != first) of.ended_.notify_all();
+  if (of.all_ == 0 || epoch_ended) of.ended_.notify_all();
 }
 
 void Outstanding::wait_for_earlier() {
   std::unique_lock lock(mutex_);
-  if (requests_.back() != 0) requests_.push_back(0);
-  const std::uint64_t current = first_epoch_ + requests_.size() - 1;
-  ended_.wait(lock, [&] { return first_epoch_ >= current; });
+  const auto later = requests_.next();
+  ended_.wait(lock, [&] { return requests_.all_ended_before(later); });
 }
 
 void Outstanding::wait_for_all() noexcept {

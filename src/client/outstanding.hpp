@@ -1,11 +1,11 @@
 // What a client has under way: for those who wait until it has ended.
 #pragma once
 
+#include <base/epochs.hpp>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
-#include <deque>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -33,9 +33,10 @@ class Outstanding {
 
    private:
     friend class Outstanding;
-    Ticket(Outstanding* of, std::uint64_t epoch) noexcept : of_(of), epoch_(epoch) {}
+    Ticket(Outstanding* of, std::optional<base::Epochs::Epoch> epoch) noexcept
+        : of_(of), epoch_(epoch) {}
     Outstanding* of_ = nullptr;
-    std::uint64_t epoch_ = 0;
+    std::optional<base::Epochs::Epoch> epoch_;  ///< none: a call, for which drain() does not wait
   };
 
   [[nodiscard]] Ticket begin_request();
@@ -48,15 +49,9 @@ class Outstanding {
   void wait_for_all() noexcept;
 
  private:
-  /// Of calls, for which wait_for_earlier() does not wait.
-  static constexpr std::uint64_t kNoEpoch = ~std::uint64_t{0};
-
   std::mutex mutex_;
   std::condition_variable ended_;
-  /// Requests of each epoch, from first_epoch_ on. The last epoch is the current one; a wait for
-  /// earlier requests begins another.
-  std::deque<std::size_t> requests_ = std::deque<std::size_t>(1);
-  std::uint64_t first_epoch_ = 0;
+  base::Epochs requests_;
   std::size_t all_ = 0;  ///< requests and calls
 };
 

@@ -4,7 +4,7 @@
 
 namespace framewire::engine {
 
-Admission::Generation Admission::enter(std::size_t count, std::uint64_t bytes) {
+Admission::Epoch Admission::enter(std::size_t count, std::uint64_t bytes) {
   std::unique_lock lock(mutex_);
   room_.wait(lock, [&] {
     return unanswered_ + count <= capacity_ && (unanswered_ == 0 || bytes_ + bytes <= max_bytes_);
@@ -13,7 +13,7 @@ Admission::Generation Admission::enter(std::size_t count, std::uint64_t bytes) {
   return add(count);
 }
 
-Admission::Generation Admission::enter_at_once(std::size_t count) {
+Admission::Epoch Admission::enter_at_once(std::size_t count) {
   const std::lock_guard lock(mutex_);
   return add(count);
 }
@@ -30,12 +30,12 @@ Admission::Admitted Admission::try_enter(std::size_t count, std::function<void()
   return {admitted, add(admitted)};
 }
 
-void Admission::leave(std::size_t count, std::uint64_t bytes, Generation generation) noexcept {
+void Admission::leave(std::size_t count, std::uint64_t bytes, Epoch epoch) noexcept {
   std::vector<std::function<void()>> tell;
   {
     const std::lock_guard lock(mutex_);
     unanswered_ -= count;
-    of_generation_[generation] -= count;
+    const bool epoch_ended = epochs_.end(epoch, count);
     bytes_ -= bytes;
     // Waking a submitter for every single answer would cost more than the answer.
     if (unanswered_ == 0 || (room() != 0 && room() >= capacity_ / 16)) {
@@ -43,7 +43,7 @@ void Admission::leave(std::size_t count, std::uint64_t bytes, Generation generat
       tell.swap(on_room_);
     }
     if (!tell.empty()) ++telling_;
-    if (of_generation_[generation] == 0) left_.notify_all();
+    if (epoch_ended || unanswered_ == 0) left_.notify_all();
   }
   if (tell.empty()) return;
   for (const auto& on_room : tell) try {
@@ -56,14 +56,10 @@ void Admission::leave(std::size_t count, std::uint64_t bytes, Generation generat
   if (--telling_ == 0) left_.notify_all();
 }
 
-/// Generation `turn_` may end, and the next one begin, once the one before it has left: their
-/// successor counts where that one did. Two waits suffice, whoever else drains meanwhile.
 void Admission::drain() {
   std::unique_lock lock(mutex_);
-  const std::uint64_t current = turn_;
-  left_.wait(lock, [&] { return turn_ > current || of_generation_[(current + 1) % 2] == 0; });
-  if (turn_ == current) ++turn_;
-  left_.wait(lock, [&] { return turn_ > current + 1 || of_generation_[current % 2] == 0; });
+  const Epoch later = epochs_.next();
+  left_.wait(lock, [&] { return epochs_.all_ended_before(later); });
 }
 
 void Admission::wait_until_idle() {
@@ -76,12 +72,10 @@ std::size_t Admission::room() const noexcept {
   return unanswered_ < capacity_ ? capacity_ - unanswered_ : 0;
 }
 
-/// Counts requests in the current generation. With the lock.
-Admission::Generation Admission::add(std::size_t count) noexcept {
-  const auto generation = static_cast<Generation>(turn_ % 2);
+/// With the lock.
+Admission::Epoch Admission::add(std::size_t count) noexcept {
   unanswered_ += count;
-  of_generation_[generation] += count;
-  return generation;
+  return epochs_.begin(count);
 }
 
 }  // namespace framewire::engine

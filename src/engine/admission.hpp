@@ -1,8 +1,8 @@
 // How many requests an engine or a splitter holds, and who waits for room.
 #pragma once
 
-#include <array>
 #include <atomic>
+#include <base/epochs.hpp>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,10 @@ namespace framewire::engine {
 /// Counts requests from their admission to their answer. Thread-safe.
 class Admission {
  public:
-  /// Which calls of drain() a request is waited for by. Two numbers by turns: all requests of one
-  /// generation have left before another begins that has the same number.
-  using Generation = std::uint8_t;
+  using Epoch = base::Epochs::Epoch;
   struct Admitted {
     std::size_t count = 0;
-    Generation generation = 0;
+    Epoch epoch = 0;
   };
 
   /// @param capacity   requests at once; at least 1
@@ -33,9 +31,9 @@ class Admission {
 
   /// Admits `count` requests, at most capacity(); waits until there is room for all.
   /// @param bytes  that they hold
-  Generation enter(std::size_t count, std::uint64_t bytes = 0);
+  Epoch enter(std::size_t count, std::uint64_t bytes = 0);
   /// Admits `count` requests, beyond capacity() too, and does not wait.
-  Generation enter_at_once(std::size_t count);
+  Epoch enter_at_once(std::size_t count);
   /// Admits as many of `count` as there is room for, and does not wait.
   /// @param on_room  where not all were admitted: called once there is room again, on the thread
   ///                 that answers; may be empty
@@ -43,11 +41,10 @@ class Admission {
   /// Adds bytes that admitted requests have come to hold. Never waits.
   void grow(std::uint64_t bytes);
   /// Lets `count` answered requests go.
-  /// @param bytes       that they held
-  /// @param generation  in which all of them entered; always 0 where nobody calls drain()
-  void leave(std::size_t count, std::uint64_t bytes = 0, Generation generation = 0) noexcept;
-  /// Waits until the requests that have entered before have left. Of those that enter later it
-  /// waits for what comes while an earlier call waits: there are two generations.
+  /// @param bytes  that they held
+  /// @param epoch  in which all of them entered; always 0 where nobody calls drain()
+  void leave(std::size_t count, std::uint64_t bytes = 0, Epoch epoch = 0) noexcept;
+  /// Waits until the requests that have entered before have left.
   void drain();
   /// Waits until no request is unanswered and no `on_room` is being called, so that nothing more
   /// enters unless somebody else hands it in.
@@ -55,17 +52,16 @@ class Admission {
 
  private:
   [[nodiscard]] std::size_t room() const noexcept;
-  Generation add(std::size_t count) noexcept;
+  Epoch add(std::size_t count) noexcept;
 
   const std::size_t capacity_;
   const std::uint64_t max_bytes_;
   std::mutex mutex_;
   std::condition_variable room_;
-  std::condition_variable left_;  ///< all requests of a generation, or all calls of `on_room`
-  std::atomic<std::size_t> unanswered_{0};      ///< written with the lock, read without
-  std::uint64_t turn_ = 0;                      ///< the current generation, counted without end
-  std::array<std::size_t, 2> of_generation_{};  ///< unanswered
-  std::size_t telling_ = 0;                     ///< threads that call `on_room` functions
+  std::condition_variable left_;            ///< all requests of an epoch, or all calls of `on_room`
+  std::atomic<std::size_t> unanswered_{0};  ///< written with the lock, read without
+  base::Epochs epochs_;                     ///< of the unanswered
+  std::size_t telling_ = 0;                 ///< threads that call `on_room` functions
   std::uint64_t bytes_ = 0;
   std::vector<std::function<void()>> on_room_;
 };

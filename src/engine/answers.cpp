@@ -5,6 +5,8 @@ namespace framewire::engine {
 
 void Answers::add(WorkPtr work, Result<Resized> result) noexcept {
   work->flow = nullptr;
+  if (work->epoch != epoch_) flush();
+  epoch_ = work->epoch;
   if (!result) ++failures_;
   if (work->completions != nullptr) {
     if (queue_ != work->completions) flush();
@@ -18,9 +20,8 @@ void Answers::add(WorkPtr work, Result<Resized> result) noexcept {
       // What a caller's function throws is dropped: the engine has others to serve.
     }
   }
-  // Not before: a flush lets all go that are counted.
-  ++of_generation_[work->generation];
   work.reset();
+  // Not before: a flush lets all go that are counted.
   if (++count_ == kGroup) flush();
 }
 
@@ -30,11 +31,7 @@ void Answers::flush() noexcept {
     completions_.clear();
     queue_.reset();
   }
-  count_ = 0;
-  for (Admission::Generation generation = 0; generation < of_generation_.size(); ++generation) {
-    const std::size_t left = std::exchange(of_generation_[generation], 0);
-    if (left != 0) admission_.leave(left, 0, generation);
-  }
+  if (count_ != 0) admission_.leave(std::exchange(count_, 0), 0, epoch_);
 }
 
 }  // namespace framewire::engine

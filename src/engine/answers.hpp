@@ -1,7 +1,6 @@
 // Answers requests, several with one wake-up of whoever waits for them.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +32,8 @@ class Answers {
   std::atomic<std::uint64_t>& failures_;
   std::shared_ptr<CompletionQueue> queue_;  ///< that `completions_` are for
   std::list<Completion> completions_;
-  std::size_t count_ = 0;                       ///< answers since the last flush
-  std::array<std::size_t, 2> of_generation_{};  ///< the same by Work::generation
+  std::size_t count_ = 0;       ///< answers since the last flush
+  Admission::Epoch epoch_ = 0;  ///< in which their requests were admitted
 };
 
 }  // namespace framewire::engine

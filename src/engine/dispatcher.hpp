@@ -104,7 +104,7 @@ class Dispatcher {
   /// Waits for room, counts the requests and hands them on.
   void admit_when_room(Routes routes, Nested nested);
   /// Hands on requests that are counted by now. Cannot fail: from here on each is answered.
-  void admit(Routes routes, Admission::Generation generation, Nested nested) noexcept;
+  void admit(Routes routes, Admission::Epoch epoch, Nested nested) noexcept;
   /// Answers new requests on the calling thread, or leaves them to its outermost call of this.
   void answer_here(WorkList works, Nested nested) noexcept;
   void answer_here(WorkPtr work) noexcept;

@@ -68,22 +68,22 @@ void Dispatcher::admit_when_room(Routes routes, Nested nested) {
   // what threads or devices do these make it.
   const bool here = on_callers_thread_ || (routes.host.empty() && routes.devices.empty());
   const bool within = here && CallersWork::find(this) != nullptr;
-  const auto generation = within ? flow_.admission().enter_at_once(routes.size())
-                                 : flow_.admission().enter(routes.size());
-  admit(std::move(routes), generation, nested);
+  const auto epoch = within ? flow_.admission().enter_at_once(routes.size())
+                            : flow_.admission().enter(routes.size());
+  admit(std::move(routes), epoch, nested);
 }
 
 std::size_t Dispatcher::try_submit(std::span<EngineRequest> requests,
                                    std::function<void()> on_room) {
-  const auto [count, generation] = flow_.admission().try_enter(requests.size(), std::move(on_room));
+  const auto [count, epoch] = flow_.admission().try_enter(requests.size(), std::move(on_room));
   Routes routes;
   try {
     routes = route(requests.first(count));
   } catch (...) {
-    flow_.admission().leave(count, 0, generation);
+    flow_.admission().leave(count, 0, epoch);
     throw;
   }
-  admit(std::move(routes), generation, Nested::kLater);
+  admit(std::move(routes), epoch, Nested::kLater);
   return count;
 }
 
@@ -130,13 +130,13 @@ Dispatcher::Routes Dispatcher::route(std::span<EngineRequest> requests) {
   return routes;
 }
 
-void Dispatcher::admit(Routes routes, Admission::Generation generation, Nested nested) noexcept {
+void Dispatcher::admit(Routes routes, Admission::Epoch epoch, Nested nested) noexcept {
   const auto now = base::Clock::now();
   for (WorkList* list : {&routes.devices, &routes.host, &routes.refused}) {
     for (Work* work = list->empty() ? nullptr : &list->front(); work != nullptr;
          work = work->next.get()) {
       work->flow = &flow_;
-      work->generation = generation;
+      work->epoch = epoch;
       work->arrived = now;
       if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0) {
         work->deadline = now + std::chrono::milliseconds(ms);

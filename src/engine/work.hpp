@@ -88,9 +88,9 @@ struct Work {
   base::Clock::time_point arrived;
   base::Clock::time_point deadline = base::Clock::time_point::max();
 
-  WorkPtr next;              ///< in a WorkList
-  WorkFlow* flow = nullptr;  ///< that counts this as unanswered; null before and after that
-  Admission::Generation generation = 0;  ///< in which it was admitted
+  WorkPtr next;                ///< in a WorkList
+  WorkFlow* flow = nullptr;    ///< that counts this as unanswered; null before and after that
+  Admission::Epoch epoch = 0;  ///< in which it was admitted
 
   WorkState state = WorkState::kNew;         ///< go_to() changes it
   WorkState state_before = WorkState::kNew;  ///< of kForConversion: where the request goes back to

@@ -21,8 +21,8 @@ bool is_over(const std::future<void>& call, std::chrono::milliseconds wait) {
   return call.wait_for(wait) == std::future_status::ready;
 }
 
-/// Waits until requests enter another generation than that of the first: a drain() has begun.
-void wait_for_next_generation(Admission& admission, Admission::Generation first) {
+/// Waits until requests enter another epoch than that of the first: a drain() has begun.
+void wait_for_next_epoch(Admission& admission, Admission::Epoch first) {
   for (;;) {
     const auto now = admission.enter_at_once(1);
     admission.leave(1, 0, now);
@@ -35,7 +35,7 @@ TEST(Admission, DrainWaitsForWhatHasEnteredBeforeAlone) {
   Admission admission(10);
   const auto first = admission.enter(2);
   auto drained = std::async(std::launch::async, [&] { admission.drain(); });
-  wait_for_next_generation(admission, first);
+  wait_for_next_epoch(admission, first);
   const auto second = admission.enter(1);
   EXPECT_NE(first, second);
   admission.leave(1, 0, first);
@@ -48,21 +48,39 @@ TEST(Admission, DrainWaitsForWhatHasEnteredBeforeAlone) {
   admission.wait_until_idle();
 }
 
-TEST(Admission, ALaterDrainWaitsForEarlierAndLaterRequests) {
+TEST(Admission, ALaterDrainWaitsForWhatEnteredBetween) {
   Admission admission(10);
   const auto first = admission.enter(1);
   auto earlier = std::async(std::launch::async, [&] { admission.drain(); });
-  wait_for_next_generation(admission, first);
+  wait_for_next_epoch(admission, first);
   const auto second = admission.enter(1);
   auto later = std::async(std::launch::async, [&] { admission.drain(); });
   EXPECT_FALSE(is_over(later, 20ms));
   admission.leave(1, 0, first);
   EXPECT_TRUE(is_over(earlier, 60s));
   EXPECT_FALSE(is_over(later, 20ms));
-  wait_for_next_generation(admission, second);
+  wait_for_next_epoch(admission, second);
   const auto third = admission.enter(1);
   admission.leave(1, 0, second);
   EXPECT_TRUE(is_over(later, 60s)) << "whatever entered behind it";
+  admission.leave(1, 0, third);
+}
+
+TEST(Admission, ADrainDoesNotWaitForWhatEntersWhileAnotherWaits) {
+  Admission admission(10);
+  const auto first = admission.enter(1);
+  auto earlier = std::async(std::launch::async, [&] { admission.drain(); });
+  wait_for_next_epoch(admission, first);
+  const auto second = admission.enter(1);
+  auto later = std::async(std::launch::async, [&] { admission.drain(); });
+  wait_for_next_epoch(admission, second);
+  const auto third = admission.enter(1);
+  admission.leave(1, 0, second);
+  EXPECT_FALSE(is_over(later, 20ms)) << "the first is left";
+  EXPECT_FALSE(is_over(earlier, 0ms));
+  admission.leave(1, 0, first);
+  EXPECT_TRUE(is_over(earlier, 60s));
+  EXPECT_TRUE(is_over(later, 60s)) << "though the third is left";
   admission.leave(1, 0, third);
 }
 
@@ -73,9 +91,9 @@ TEST(Admission, ManyWhoEnterAndDrainAllGoOn) {
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
       while (!over) {
-        const auto generation = admission.enter(2);
+        const auto epoch = admission.enter(2);
         std::this_thread::yield();
-        admission.leave(2, 0, generation);
+        admission.leave(2, 0, epoch);
       }
     });
   }
