@@ -2,6 +2,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <algorithm>
+#include <array>
 #include <base/file_descriptor.hpp>
 #include <batch/file_place.hpp>
 #include <batch/manifest.hpp>
@@ -9,6 +10,8 @@
 #include <batch/row.hpp>
 #include <filesystem>
 #include <fstream>
+#include <span>
+#include <string_view>
 
 namespace framewire::batch {
 namespace {
@@ -19,22 +22,31 @@ tl::unexpected<Status> not_usable(const std::string& path, std::string message) 
   return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(path));
 }
 
-bool ends_in_newline(int fd, off_t bytes) {
-  char last = 0;
-  return ::pread(fd, &last, 1, bytes - 1) == 1 && last == '\n';
+/// Fills `piece` from what the file has at `offset`.
+Result<void> read_at(int fd, const std::string& path, std::span<char> piece, off_t offset) {
+  while (!piece.empty()) {
+    const ssize_t got = ::pread(fd, piece.data(), piece.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(io_error(path, "read the manifest", errno));
+    if (got == 0) {
+      return fail(Status(StatusCode::kIoError, "became shorter while it was read").about(path));
+    }
+    piece = piece.subspan(static_cast<std::size_t>(got));
+    offset += got;
+  }
+  return {};
 }
 
-// The offset one past the last newline, or 0.
-off_t end_of_whole_lines(int fd, off_t bytes) {
+/// The offset one past the last newline, or 0.
+Result<off_t> end_of_whole_lines(int fd, const std::string& path, off_t bytes) {
   constexpr off_t kPiece = 4096;
-  char piece[kPiece];
+  std::array<char, kPiece> buffer;
   while (bytes > 0) {
     const off_t start = std::max<off_t>(0, bytes - kPiece);
-    const ssize_t got = ::pread(fd, piece, static_cast<std::size_t>(bytes - start), start);
-    if (got <= 0) return 0;
-    for (ssize_t i = got - 1; i >= 0; --i) {
-      if (piece[i] == '\n') return start + i + 1;
-    }
+    const auto piece = std::span(buffer).first(static_cast<std::size_t>(bytes - start));
+    if (auto read = read_at(fd, path, piece, start); !read) return fail(read.error());
+    const auto newline = std::string_view(piece.data(), piece.size()).rfind('\n');
+    if (newline != std::string_view::npos) return start + static_cast<off_t>(newline) + 1;
     bytes = start;
   }
   return 0;
@@ -95,13 +107,15 @@ bool is_only_writer(int fd) {
 
 // Cuts a torn tail off, or ends it where others may be writing behind it.
 Result<void> mend(int fd, const std::string& path, off_t bytes, bool alone) {
-  if (ends_in_newline(fd, bytes)) return {};
+  const auto end = end_of_whole_lines(fd, path, bytes);
+  if (!end) return fail(end.error());
+  if (*end == bytes) return {};
   if (!alone) {
     const int error = write_all(fd, {reinterpret_cast<const std::uint8_t*>("\n"), 1});
     if (error != 0) return fail(io_error(path, "end the torn last line", error));
     return {};
   }
-  if (::ftruncate(fd, end_of_whole_lines(fd, bytes)) != 0) {
+  if (::ftruncate(fd, *end) != 0) {
     return fail(io_error(path, "cut the torn last line off", errno));
   }
   return {};
