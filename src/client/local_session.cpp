@@ -115,7 +115,7 @@ void LocalSession::drop_used_up() noexcept {
   unanswered_.erase(kept, unanswered_.end());
 }
 
-/// First those that had been waiting for this session already.
+/// Puts the orders of the lost session before those that already waited for the next one.
 void LocalSession::take_what_is_left(Session& lost) {
   const auto memory = current();
   LeftBehind left = lost.leave_behind();

@@ -386,7 +386,7 @@ void RemoteSession::fail_all(const Status& why) noexcept {
   for (const auto& on_room : tell) try {
       on_room();
     } catch (...) {
-      // As above.
+      // What a caller's function throws is dropped: the client has others to serve.
     }
 }
 

@@ -173,7 +173,7 @@ void Session::prepare(std::uint32_t index) {
   }
   if (!slot.order.stop.stop_possible()) return;
   try {
-    slot.on_stop = std::make_unique<OnStop>(slot.order.stop, Cancel{this, index, slot.generation});
+    slot.on_stop = std::make_unique<OnStop>(slot.order.stop, Cancel{this, index, slot.number});
   } catch (const std::bad_alloc&) {
     // The request goes on without a way to be cancelled.
   }
@@ -240,10 +240,10 @@ void Session::push_entry(const ipc::Submission& entry) {
   (void)::shutdown(peer_.fd(), SHUT_RDWR);
 }
 
-void Session::cancel(std::uint32_t index, std::uint64_t generation) {
+void Session::cancel(std::uint32_t index, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[index];
-  if (slot.generation != generation || slot.cancelled) return;
+  if (slot.number != number || slot.stage == Stage::kFree || slot.cancelled) return;
   slot.cancelled = true;
   if (slot.stage != Stage::kSubmitted) return;
   push_command(ipc::RequestCommand::kCancel, index, 0);

@@ -107,14 +107,13 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   struct Cancel {
     Session* session;
     std::uint32_t slot;
-    std::uint64_t generation;
-    void operator()() const { session->cancel(slot, generation); }
+    std::uint64_t number;
+    void operator()() const { session->cancel(slot, number); }
   };
   using OnStop = std::stop_callback<Cancel>;
   struct Slot {
     Stage stage = Stage::kFree;
     bool cancelled = false;
-    std::uint64_t generation = 0;
     std::uint64_t number = 0;  ///< grows with each that is submitted
     Order order;
     std::optional<std::uint64_t> copy;  ///< of the input, in the area's part for copies
@@ -136,7 +135,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   void push_request(std::uint32_t slot);
   void push_entry(const ipc::Submission& entry);
   void push_command(ipc::RequestCommand command, std::uint32_t slot, std::uint64_t offset);
-  void cancel(std::uint32_t slot, std::uint64_t generation);
+  void cancel(std::uint32_t slot, std::uint64_t number);
   void release_output(std::uint64_t offset) noexcept;
   void release_slice(std::uint64_t offset) noexcept;
 

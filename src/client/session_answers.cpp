@@ -202,7 +202,6 @@ Order Session::free_slot(std::uint32_t index) noexcept {
   slot.copy.reset();
   slot.order = {};
   slot.stage = Stage::kFree;
-  ++slot.generation;
   free_.push_back(index);  // has had it before
   return order;
 }
@@ -321,7 +320,6 @@ LeftBehind Session::leave_behind() {
     stops.push_back(std::move(slot.on_stop));
     slot.order = {};
     slot.stage = Stage::kFree;
-    ++slot.generation;
   }
   left.on_room.swap(on_room_);
   unanswered_ = 0;

@@ -19,9 +19,9 @@ inline constexpr std::uint32_t kMaxSlots = 4096;
 inline constexpr std::uint64_t kMaxAreaBytes = std::uint64_t{1} << 36;
 /// Outputs take whole units, so that a client keeps no more of them than its memory has.
 inline constexpr std::uint64_t kOutputUnitBytes = 4096;
-/// Entries of a client's ring for each slot, beside one for each unit of the output area. The
-/// server has not read at most a request a slot, two cancellations a slot (of its last two
-/// requests), and a release an output: an honest client never finds the ring full.
+/// Entries of a client's ring for each slot, beside one for each unit of the output area. Unread by
+/// the server are at most one request a slot, two cancellations a slot (of its last two requests),
+/// and one release an output: an honest client never finds the ring full.
 inline constexpr std::uint32_t kSubmissionsPerSlot = 3;
 
 /// What client and server agree on in their greeting.

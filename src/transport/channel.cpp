@@ -82,7 +82,7 @@ Result<void> Channel::use_device(TransferSlot& slot,
 // Gives a slot back that no packet has named yet.
 tl::unexpected<Status> Channel::drop(std::uint32_t index, Status status) {
   table_.set_result(index);
-  table_.fetch(index);
+  table_.release(index);
   return fail(std::move(status));
 }
 
@@ -219,7 +219,7 @@ bool Channel::moving(Transfer offer) {
 Result<Completion> Channel::take_result(Transfer transfer) {
   TransferSlot* const slot = table_.find(transfer);
   if (slot == nullptr || !slot->done() || slot->error) return take_result_slowly(transfer);
-  table_.fetch(transfer.index);  // the slot stays as it is until it is taken again
+  table_.release(transfer.index);
   return slot->completion;
 }
 
@@ -232,7 +232,7 @@ Result<Completion> Channel::take_result_slowly(Transfer transfer) {
     return fail(StatusCode::kInvalidInput, "the transfer has no result yet; done() says when");
   }
   Status error = std::move(*slot->error);
-  table_.fetch(transfer.index);
+  table_.release(transfer.index);
   return fail(std::move(error));
 }
 

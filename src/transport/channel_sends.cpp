@@ -41,7 +41,8 @@ Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const Transf
   }
   auto& place = requests_[next_request_ & (requests_.size() - 1)];
   if (place != 0) {
-    return fail(StatusCode::kBusy, "a much older transfer has not ended; fetch results first");
+    return fail(StatusCode::kBusy,
+                "a much older transfer has not ended; call take_result() for it first");
   }
   const auto index = table_.take(role, lease.direction, memory);
   if (!index) return fail(table_.refusal(memory));

@@ -17,8 +17,8 @@ Status TransferTable::refusal(const TransferMemory& memory) const {
                         memory.length_bytes, memory.offset_bytes, memory.region.size())};
   }
   if (free_.empty()) {
-    return {StatusCode::kBusy, fmt::format("all {} transfers of this channel are in use; fetch the "
-                                           "results of those that are done",
+    return {StatusCode::kBusy, fmt::format("all {} transfers of this channel are in use; call "
+                                           "take_result() for those that are done",
                                            slots_.size())};
   }
   return {StatusCode::kBusy,

@@ -26,7 +26,7 @@ enum class TransferState : std::uint8_t {
   kOpen,       ///< no result, and the link does not touch the memory: not yet, or no longer
   kMoving,     ///< no result, and the link touches the memory
   kUncertain,  ///< the result stands, and the link still touches the memory
-  kAbandoned,  ///< the same, and the user has fetched the result
+  kAbandoned,  ///< the same, and the user has taken the result
   kDone,       ///< the result stands, and the memory is let go
 };
 
@@ -155,8 +155,8 @@ class TransferTable {
     if (slot.state == TransferState::kAbandoned) give_back(index);
     if (slot.state != TransferState::kOpen) unpin(slot);
   }
-  /// The user has fetched the result.
-  void fetch(std::uint32_t index) noexcept {
+  /// The user has taken the result. What the slot says stays until it is used again.
+  void release(std::uint32_t index) noexcept {
     TransferSlot& slot = slots_[index];
     if (slot.state == TransferState::kUncertain) return slot.go_to(TransferState::kAbandoned);
     give_back(index);
@@ -164,13 +164,13 @@ class TransferTable {
 
   [[nodiscard]] TransferSlot& operator[](std::uint32_t index) { return slots_[index]; }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
-  /// The slot, if the transfer is one of this table's and not fetched yet.
+  /// The slot, if the transfer is one of this table's and its result is not taken yet.
   [[nodiscard]] TransferSlot* find(Transfer transfer) noexcept {
     if (transfer.index >= capacity_) return nullptr;
     TransferSlot& slot = slots_[transfer.index];
-    const bool fetched =
+    const bool taken =
         slot.state == TransferState::kFree || slot.state == TransferState::kAbandoned;
-    const bool same = !fetched && slot.generation == transfer.generation;
+    const bool same = !taken && slot.generation == transfer.generation;
     return same ? &slot : nullptr;
   }
   /// Slots whose memory the link still touches though their result stands.

@@ -47,7 +47,7 @@ class Table : public ::testing::Test {
     const auto other = take();
     if (!other) return false;
     table_.set_result(*other);
-    table_.fetch(*other);
+    table_.release(*other);
     return true;
   }
 
@@ -66,16 +66,16 @@ TEST_F(Table, AResultBeforeTheLinkLetsGoLeavesTheMemoryPinned) {
   EXPECT_EQ(state(), State::kDone);
   EXPECT_TRUE(memory_is_free());
   EXPECT_NE(table_.find(name()), nullptr);
-  table_.fetch(index_);
+  table_.release(index_);
   EXPECT_EQ(state(), State::kFree);
   EXPECT_EQ(table_.find(name()), nullptr);
 }
 
-TEST_F(Table, AResultThatIsFetchedBeforeTheLinkLetsGoKeepsTheSlot) {
+TEST_F(Table, AResultThatIsTakenBeforeTheLinkLetsGoKeepsTheSlot) {
   table_.begin_moving(index_);
   table_.set_result(index_);
   const Transfer transfer = name();
-  table_.fetch(index_);
+  table_.release(index_);
   EXPECT_EQ(state(), State::kAbandoned);
   EXPECT_EQ(table_.find(transfer), nullptr);
   EXPECT_EQ(table_.uncertain(), 1U);

@@ -1,4 +1,4 @@
-// PaxAttributes in pax headers: records "LENGTH KEY=VALUE\n".
+// Attributes in pax headers: records "LENGTH KEY=VALUE\n".
 #pragma once
 
 #include <cstdint>

@@ -67,9 +67,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual void close() noexcept = 0;
   /// The same, and says in the log that others needed the place.
   virtual void displace() noexcept = 0;
-  /// Whether it has a request, and has got nowhere with it for a second or two: an answer that is
-  /// read, or a body that comes, more slowly than kMinBytesPerSecond; or no answer at all.
-  /// Called some times a second while others want its place. Nothing where it gets on.
+  /// How it has got nowhere with its request for a second or two: its answer is read more slowly
+  /// than kMinBytesPerSecond, its body comes more slowly than that, or there is no answer yet.
+  /// @return nothing where it gets on, or has no request
+  /// Called some times a second while others want its place.
   [[nodiscard]] std::optional<Stall> stall(Clock::time_point now) noexcept;
 
   /// Whether it could be closed without a loss: no request has come whole.

@@ -11,7 +11,8 @@
 
 namespace framewire::service::http {
 
-/// OpenSSL's view of a session's socket. Its own writes without MSG_NOSIGNAL.
+/// OpenSSL's view of a session's socket. OpenSSL's own writes without MSG_NOSIGNAL, so that a peer
+/// that has closed would raise SIGPIPE.
 struct SocketBio {
   static int write(BIO* bio, const char* from, int count) {
     const auto done =
