@@ -12,16 +12,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kConnectPause{50};
 
-void tell_of_room(const std::vector<std::function<void()>>& waiting) noexcept {
-  for (const auto& on_room : waiting) {
-    try {
-      on_room();
-    } catch (...) {
-      // What a caller's function throws is dropped: the client has others to serve.
-    }
-  }
-}
-
 }  // namespace
 
 LocalSession::LocalSession(LocalPlace place, std::shared_ptr<Session> session)

@@ -351,11 +351,7 @@ void RemoteSession::answered() noexcept {
     room_.notify_all();
     if (free_.size() >= slots_.size() / 16 || unanswered_ == 0) tell.swap(on_room_);
   }
-  for (const auto& on_room : tell) try {
-      on_room();
-    } catch (...) {
-      // What a caller's function throws is dropped: the client has others to serve.
-    }
+  tell_of_room(tell);
 }
 
 void RemoteSession::fail_slot(std::uint32_t slot, const Status& why) noexcept {
@@ -383,11 +379,7 @@ void RemoteSession::fail_all(const Status& why) noexcept {
     const std::lock_guard lock(mutex_);
     tell.swap(on_room_);
   }
-  for (const auto& on_room : tell) try {
-      on_room();
-    } catch (...) {
-      // What a caller's function throws is dropped: the client has others to serve.
-    }
+  tell_of_room(tell);
 }
 
 }  // namespace framewire::client

@@ -56,4 +56,12 @@ void answer(Order& order, Result<Resized> result) noexcept {
   order = {};
 }
 
+void tell_of_room(const std::vector<std::function<void()>>& waiting) noexcept {
+  for (const auto& on_room : waiting) try {
+      on_room();
+    } catch (...) {
+      // What a caller's function throws is dropped: the client has others to serve.
+    }
+}
+
 }  // namespace framewire::client

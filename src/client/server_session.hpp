@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <vector>
 
 namespace framewire::client {
 
@@ -78,5 +79,7 @@ class ServerSession {
 [[nodiscard]] Status used_up(const Order& order) noexcept;
 /// Answers an order that has no slot, or none any more.
 void answer(Order& order, Result<Resized> result) noexcept;
+/// Calls what waited for room. Without a lock: they submit.
+void tell_of_room(const std::vector<std::function<void()>>& waiting) noexcept;
 
 }  // namespace framewire::client

@@ -334,11 +334,7 @@ void Session::answered(std::size_t count) noexcept {
     room_.notify_all();
     if (free_.size() >= slots_.size() / 16 || unanswered_ == 0) tell.swap(on_room_);
   }
-  for (const auto& on_room : tell) try {
-      on_room();
-    } catch (...) {
-      // What a caller's function throws is dropped: the client has others to serve.
-    }
+  tell_of_room(tell);
 }
 
 void Session::fail_all(const Status& why) noexcept {
