@@ -10,8 +10,10 @@
 #include <batch/row.hpp>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace framewire::batch {
 namespace {
@@ -50,6 +52,28 @@ Result<off_t> end_of_whole_lines(int fd, const std::string& path, off_t bytes) {
     bytes = start;
   }
   return 0;
+}
+
+/// Hands out what whole lines a file has. Of one that is longer than any row only the beginning is
+/// in memory, and nothing is handed out.
+void for_each_line(std::ifstream& file, const std::function<void(std::string_view)>& take) {
+  std::string line;
+  std::vector<char> piece(64u << 10);
+  bool is_too_long = false;
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
+    std::string_view text(piece.data(), static_cast<std::size_t>(file.gcount()));
+    for (;;) {
+      const std::size_t end = text.find('\n');
+      is_too_long = is_too_long || text.substr(0, end).size() > kMaxRowBytes - line.size();
+      if (!is_too_long) line += text.substr(0, end);
+      if (end == std::string_view::npos) break;
+      if (!is_too_long) take(line);
+      is_too_long = false;
+      line.clear();
+      text.remove_prefix(end + 1);
+    }
+  }
+  if (!is_too_long && !line.empty()) take(line);
 }
 
 /// A line of a file, without its newline.
@@ -194,10 +218,9 @@ Result<DoneIndex> read_done_index(const std::string& path) {
   if (!fs::exists(path, error)) return index;
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail(io_error(path, "read the manifest", errno));
-  std::string line;
-  while (std::getline(file, line)) {
+  for_each_line(file, [&](std::string_view line) {
     if (const auto row = parse_row(line)) index.add(*row);
-  }
+  });
   if (file.bad()) return fail(io_error(path, "read the manifest", errno));
   index.seal();
   return index;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 #include <batch/names.hpp>
+#include <batch/temporary_file.hpp>
 #include <string_view>
 
 namespace framewire::batch {
@@ -17,6 +18,10 @@ std::string_view fault_of(std::string_view name) {
     if (part.empty()) return "has a name with an empty part";
     if (part == "." || part == "..") return "has a name with a part . or ..";
     begin = end + 1;
+  }
+  // Whoever cleans up after a dead process would delete it.
+  if (is_temporary_name(name.substr(name.rfind('/') + 1))) {
+    return "has a name that unfinished outputs have";
   }
   return "";
 }

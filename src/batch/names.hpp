@@ -30,7 +30,7 @@ class NameSet {
   std::unordered_set<Key, Low> seen_;
 };
 
-/// Whether a name leads to one file below a folder, as Input::name says.
+/// Whether a name leads to one file below a folder, as Input::name says, that stays there.
 /// @return invalid_input, about the name
 [[nodiscard]] Result<void> check_name(const std::string& name);
 

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 #include <array>
 #include <atomic>
 #include <base/file_descriptor.hpp>
@@ -155,16 +156,32 @@ TemporaryFile TemporaryFile::make(int folder) {
   return {};
 }
 
+std::string claim_name(std::string_view label) {
+  std::string name = fmt::format("{}{}{}", kPrefix, label, kSuffix);
+  if (name.size() < kNameBytes) return name;
+  return fmt::format("{}{:016x}{}", kPrefix, XXH3_64bits(label.data(), label.size()), kSuffix);
+}
+
 TemporaryFile TemporaryFile::claim(int folder, const std::string& label) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  // Other users, too, must see whether it is locked.
+  constexpr mode_t kMode = 0644;
   bool created = false;
   constexpr int kMaxAttempts = 100;
   constexpr int kAgain_ms = 5;
-  const std::string name = fmt::format("{}{}{}", kPrefix, label, kSuffix);
+  const std::string name = claim_name(label);
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    base::FileDescriptor file(::openat(folder, name.c_str(), kFlags | O_EXCL, 0600));
+    base::FileDescriptor file(
+        ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | kFlags, kMode));
     created = created || file.valid();
-    if (!file.valid()) file = base::FileDescriptor(::openat(folder, name.c_str(), kFlags, 0600));
+    // NFS locks for writing only what is open for writing.
+    if (!file.valid() && errno == EEXIST) {
+      file = base::FileDescriptor(::openat(folder, name.c_str(), O_WRONLY | kFlags));
+      if (!file.valid() && errno == EACCES) {
+        file = base::FileDescriptor(::openat(folder, name.c_str(), O_RDONLY | kFlags));
+      }
+      if (!file.valid() && errno == ENOENT) continue;  // deleted since
+    }
     if (!file.valid()) break;
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) {

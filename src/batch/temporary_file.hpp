@@ -23,7 +23,7 @@ class TemporaryFile {
   /// A file whose name other processes know, locked, for work that only one of them should do. One
   /// that a dead process has left is taken over. Where the file system has no locks, a file like
   /// make()'s, which keeps nobody away.
-  /// @param label  what the name has in the middle
+  /// @param label  what claim_name() is made of
   /// @return the file, or an invalid one with errno set: EWOULDBLOCK where another process, or
   ///         another claim of this one, has it
   [[nodiscard]] static TemporaryFile claim(int folder, const std::string& label);
@@ -44,6 +44,9 @@ class TemporaryFile {
   base::FileDescriptor file_;
   std::size_t slot_ = 0;
 };
+
+/// The name of a claim. Of a long label it has a hash.
+[[nodiscard]] std::string claim_name(std::string_view label);
 
 /// Whether a file name is one that TemporaryFile gives.
 [[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;

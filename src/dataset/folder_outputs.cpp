@@ -168,7 +168,15 @@ tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> FolderOutput::open
   // In the folder of manifests, since those decide what is done.
   auto claim = batch::TemporaryFile::claim(out.manifest_folder_.get(), out.name_);
   if (!claim.valid() && errno == EWOULDBLOCK) return nullptr;
-  if (!claim.valid()) return not_made(out.manifest_path_, "create", errno, out.in_root_);
+  if (!claim.valid()) {
+    const int error = errno;
+    const std::string claimed = batch::claim_name(out.name_);
+    const fs::path path = fs::path(out.manifest_path_).parent_path() / claimed;
+    // One that is there is another user's, or no file: no fault of the folder.
+    const bool is_there =
+        ::faccessat(out.manifest_folder_.get(), claimed.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    return not_made(path.string(), "claim the shard by", error, out.in_root_ && !is_there);
+  }
   out.claim_.emplace(std::move(claim));
   if (auto free = out.check_place(); !free) return tl::unexpected<batch::WriteError>(free.error());
   return made;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <base/utf8.hpp>
 #include <batch/names.hpp>
-#include <batch/temporary_file.hpp>
 #include <condition_variable>
 #include <cstring>
 #include <dataset/object_source.hpp>
@@ -141,9 +140,6 @@ class ObjectSource final : public batch::Source {
     input.expected = named_like_jpeg(input.name);
     if (auto good = batch::check_name(input.name); !good) {
       input.error = Status(good.error().code(), good.error().message()).about(input.label);
-    } else if (batch::is_temporary_name(input.name.substr(input.name.rfind('/') + 1))) {
-      input.error = Status(StatusCode::kInvalidInput, "has a name that unfinished outputs have")
-                        .about(input.label);
     }
     input.data = std::move(listed);
     return input;

@@ -287,7 +287,11 @@ Result<std::unique_ptr<PackOutputs>> open_pack_folder(const PackFolderOptions& o
                        "such as 'part-3-%06d.tar'")
                     .about(pattern));
   }
-  if (!claim.valid()) return fail(batch::io_error(pattern, "create a file beside", errno));
+  if (!claim.valid()) {
+    const int error = errno;
+    const std::string name = batch::claim_name(options.pattern.last_part());
+    return fail(batch::io_error(manifests->path + "/" + name, "claim the shards by", error));
+  }
   if (options.resume) {
     for (const OutputRoot* root : {&*outputs, &*manifests}) {
       if (auto removed = batch::remove_stale_temporaries(root->path); !removed) {

@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <batch/temporary_file.hpp>
 #include <dataset/passing_error.hpp>
 #include <dataset/sample_key.hpp>
 #include <dataset/sidecars.hpp>
 #include <dataset/unpack_source.hpp>
-#include <filesystem>
 #include <utility>
 
 namespace framewire::dataset {
@@ -161,9 +159,6 @@ std::optional<Status> UnpackSource::fault_of(const tar::Member& member, const st
     return Status(StatusCode::kUnsupported, "is sparse; accepted: members that are stored whole");
   }
   if (auto good = batch::check_name(name); !good) return std::move(good.error());
-  if (batch::is_temporary_name(std::filesystem::path(name).filename().string())) {
-    return Status(StatusCode::kInvalidInput, "has a name that unfinished outputs have");
-  }
   // Of files the sink sees it, whatever they are called.
   if (options_.sink != nullptr && inputs_.contains(options_.sink->label(name))) {
     return Status(StatusCode::kInvalidInput,

@@ -1,5 +1,6 @@
 // Manifests: the words of a row, and what is made of damaged ones.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <batch/manifest.hpp>
 #include <batch/row.hpp>
 #include <cmath>
@@ -169,8 +170,7 @@ TEST(Manifest, WhatThereIsOfAFirstRowIsCutOff) {
   const std::string path = folder / "m.jsonl";
   const std::string first = to_json_line(ok_row("a\"\xC3\xA4"));
   const std::string second = to_json_line(ok_row("b"));
-  for (std::size_t length = std::string_view("{\"input\":\"").size(); length < first.size();
-       ++length) {
+  for (std::size_t length = 2; length < first.size(); ++length) {
     const std::string torn = first.substr(0, length);
     test::write_text(path, torn);
     EXPECT_FALSE(ManifestWriter::open(path, OpenManifest::kNew));
@@ -190,6 +190,23 @@ TEST(Manifest, WhatThereIsOfAFirstRowIsCutOff) {
     EXPECT_FALSE(ManifestWriter::open(path, OpenManifest::kResume)) << foreign;
     EXPECT_EQ(test::read_text(path), foreign);
   }
+}
+
+TEST(Manifest, LinesThatAreTooLongForARowArePassedOver) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "m.jsonl";
+  const std::string longest(kMaxRowBytes, '[');
+  test::write_text(path, to_json_line(ok_row("a")) + longest + "[\n" + to_json_line(ok_row("b")) +
+                             longest + "\n" + to_json_line(ok_row("c")) + longest + longest);
+  rusage before{};
+  ::getrusage(RUSAGE_SELF, &before);
+  const DoneIndex index = read_or_die(path);
+  rusage after{};
+  ::getrusage(RUSAGE_SELF, &after);
+  for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(index.made(name)) << name;
+#if !defined(__SANITIZE_ADDRESS__)
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 512 << 10) << "KB";
+#endif
 }
 
 /// Its end may be a row that the other one is writing.

@@ -1,10 +1,13 @@
 // Attempts to have outputs read by more people than their inputs, and to have manifests and outputs
 // lead to files of somebody else's choice.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <tests/integration/batch_attack.hpp>
@@ -240,6 +243,43 @@ TEST_F(PermissionsAttack, AnOutputFolderThatIsNotOursEndsTheBatch) {
   EXPECT_EQ(as_nobody("batch a.tar b.tar shards --size 16"), 3);
   EXPECT_EQ(as_nobody("batch a.tar b.tar free --manifest shards --size 16"), 3);
   EXPECT_EQ(as_nobody("batch a.tar b.tar out/sub/x --unpack --size 16"), 3);
+}
+
+// Another user's claim keeps a shard from being made twice while that user's batch lives, and no
+// longer. One whose lock cannot be seen is named, and costs its own shard alone.
+TEST_F(PermissionsAttack, ClaimsOfOtherUsersAreSeen) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs two users";
+  fs::permissions(folder_.path(), fs::perms::all);
+  put("1.jpg", 0644);
+  const std::string prepare = "cd " + folder_.path().string() +
+                              " && tar cf a.tar 1.jpg && cp a.tar b.tar && mkdir out && "
+                              "chmod 777 out && : >out/.framewire-a.tar.tmp";
+  ASSERT_EQ(std::system(prepare.c_str()), 0);
+  const std::string claim = folder_ / "out/.framewire-a.tar.tmp";
+  const auto as_nobody = [&] {
+    const std::string line = "cd " + folder_.path().string() +
+                             " && setpriv --reuid=65534 --regid=65534 --clear-groups " +
+                             FRAMEWIRE_PROGRAM +
+                             " batch a.tar b.tar out --size 16 --resume >said 2>&1";
+    const int code = WEXITSTATUS(std::system(line.c_str()));
+    return std::pair(code, read_text(folder_ / "said"));
+  };
+  {
+    const base::FileDescriptor held(::open(claim.c_str(), O_WRONLY | O_CLOEXEC));
+    ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+    const auto [code, said] = as_nobody();
+    EXPECT_NE(said.find("1 in work elsewhere"), std::string::npos) << said;
+    EXPECT_TRUE(fs::exists(folder_ / "out/b.tar")) << said;
+    EXPECT_FALSE(fs::exists(folder_ / "out/a.tar")) << said;
+    fs::permissions(claim, fs::perms::owner_read);
+    const auto [unseen, told] = as_nobody();
+    EXPECT_EQ(unseen, 1) << told;
+    EXPECT_NE(told.find("out/.framewire-a.tar.tmp: cannot claim the shard"), std::string::npos)
+        << told;
+    fs::permissions(claim, fs::perms::owner_read | fs::perms::others_read);
+  }
+  EXPECT_EQ(as_nobody().first, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "out/a.tar"));
 }
 
 // Without the right to give files away the owner is another one, and nobody else gains by it.

@@ -346,14 +346,15 @@ TEST_F(MemoryBatch, HostileNamesNeverReachTheSink) {
   using namespace std::string_literals;
   for (const std::string& name :
        {"../x.jpg"s, ""s, "a/../../x.jpg"s, "/etc/x.jpg"s, "a//b.jpg"s, "a/"s, "."s, "./x.jpg"s,
-        "good.jpg\0.txt"s, std::string(5000, 'n'), "twice.jpg"s, "twice.jpg"s, "sub/fine..jpg"s}) {
+        "good.jpg\0.txt"s, ".framewire-a.tmp"s, "a/.framewire-b.tmp"s, std::string(5000, 'n'),
+        "twice.jpg"s, "twice.jpg"s, "sub/fine..jpg"s}) {
     objects_.push_back({name, jpeg()});
   }
   MemoryManifest manifest;
   with_.manifest = &manifest;
   const Summary summary = run();
   EXPECT_EQ(summary.ok, 2u);
-  EXPECT_EQ(summary.errors.at("invalid_input"), 11u);
+  EXPECT_EQ(summary.errors.at("invalid_input"), 13u);
   std::set<std::string> names;
   for (const auto& [name, bytes] : sink_.objects) names.insert(name);
   EXPECT_EQ(names, (std::set<std::string>{"sub/fine..jpg", "twice.jpg"}));
