@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <batch/input_file.hpp>
+#include <batch/names.hpp>
 #include <batch/posix_file.hpp>
-#include <batch/temporary_file.hpp>
 #include <cctype>
 
 namespace framewire::batch {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 #include <batch/names.hpp>
-#include <batch/temporary_file.hpp>
 #include <string_view>
 
 namespace framewire::batch {

@@ -6,12 +6,22 @@
 #include <cstdint>
 #include <framewire/batch.hpp>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 namespace framewire::batch {
 
 /// Longest name, or path: PATH_MAX, beyond which the kernel opens nothing.
 inline constexpr std::size_t kMaxNameBytes = 4096;
+
+/// What the names of unfinished outputs begin and end with.
+inline constexpr std::string_view kTemporaryPrefix = ".framewire-";
+inline constexpr std::string_view kTemporarySuffix = ".tmp";
+
+/// Whether a file name is one that TemporaryFile gives.
+[[nodiscard]] constexpr bool is_temporary_name(std::string_view name) noexcept {
+  return name.starts_with(kTemporaryPrefix) && name.ends_with(kTemporarySuffix);
+}
 
 /// Names already handed out, as 128-bit hashes: two inputs may not share an output.
 class NameSet {

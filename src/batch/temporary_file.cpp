@@ -8,6 +8,7 @@
 #include <atomic>
 #include <base/file_descriptor.hpp>
 #include <base/random.hpp>
+#include <batch/names.hpp>
 #include <batch/temporary_file.hpp>
 #include <cerrno>
 #include <cstring>
@@ -20,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = ".framewire-";
-constexpr std::string_view kSuffix = ".tmp";
 /// NAME_MAX, and a NUL.
 constexpr std::size_t kNameBytes = 256;
 /// As many as threads may write at a time; a file beyond them is not deleted by a signal.
@@ -83,8 +82,8 @@ const std::string& host_name() {
 
 /// Whether it is a name of new_name() on another host. Claims, which have other names, are not.
 bool is_from_another_host(std::string_view name) {
-  name.remove_prefix(kPrefix.size());
-  name.remove_suffix(kSuffix.size());
+  name.remove_prefix(kTemporaryPrefix.size());
+  name.remove_suffix(kTemporarySuffix.size());
   constexpr std::string_view kDigits = "0123456789abcdef";
   const std::string_view host = name.substr(0, name.find('-'));
   const bool told = host.size() == kHostDigits && std::ranges::count(name, '-') == 3 &&
@@ -106,8 +105,8 @@ bool may_be_stale(int file, std::string_view name) {
 std::string new_name() {
   static std::atomic<std::uint64_t> counter{0};
   static const auto random = base::random_number<std::uint64_t>();
-  return fmt::format("{}{}-{}-{:x}-{}{}", kPrefix, host_name(), ::getpid(), random ? *random : 0,
-                     counter++, kSuffix);
+  return fmt::format("{}{}-{}-{:x}-{}{}", kTemporaryPrefix, host_name(), ::getpid(),
+                     random ? *random : 0, counter++, kTemporarySuffix);
 }
 
 bool remove_if_stale(const fs::path& path) {
@@ -157,9 +156,10 @@ TemporaryFile TemporaryFile::make(int folder) {
 }
 
 std::string claim_name(std::string_view label) {
-  std::string name = fmt::format("{}{}{}", kPrefix, label, kSuffix);
+  std::string name = fmt::format("{}{}{}", kTemporaryPrefix, label, kTemporarySuffix);
   if (name.size() < kNameBytes) return name;
-  return fmt::format("{}{:016x}{}", kPrefix, XXH3_64bits(label.data(), label.size()), kSuffix);
+  return fmt::format("{}{:016x}{}", kTemporaryPrefix, XXH3_64bits(label.data(), label.size()),
+                     kTemporarySuffix);
 }
 
 TemporaryFile TemporaryFile::claim(int folder, const std::string& label) {
@@ -243,10 +243,6 @@ void remove_live_temporaries() noexcept {
       ++waited_ms;
     }
   }
-}
-
-bool is_temporary_name(std::string_view name) noexcept {
-  return name.starts_with(kPrefix) && name.ends_with(kSuffix);
 }
 
 Result<std::uint64_t> remove_stale_temporaries(const std::string& folder) {

@@ -48,9 +48,6 @@ class TemporaryFile {
 /// The name of a claim. Of a long label it has a hash.
 [[nodiscard]] std::string claim_name(std::string_view label);
 
-/// Whether a file name is one that TemporaryFile gives.
-[[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;
-
 /// Deletes temporary files of processes that died, in `folder` and below; follows no links. Those
 /// of other hosts, whose locks may not be seen here, once nobody has written to them for an hour.
 /// @return how many were deleted; io_error where the folder exists and cannot be read

@@ -131,6 +131,20 @@ class DiskCache::Impl {
     wake_writer_.notify_one();
   }
 
+  void forget(const Key& key) noexcept {
+    try {
+      NewEntry entry;
+      entry.key = key;
+      entry.is_gone = true;
+      const std::lock_guard lock(mutex_);
+      if (ending_) return;
+      waiting_.push_back(std::move(entry));
+    } catch (...) {
+      return;
+    }
+    wake_writer_.notify_one();
+  }
+
   Stats stats() const {
     const std::lock_guard lock(mutex_);
     Stats stats = stats_;
@@ -199,7 +213,7 @@ class DiskCache::Impl {
       }
       const std::uint64_t bytes = entry.head.size() + entry.body.size();
       try {
-        write_one(entry);
+        entry.is_gone ? remove_one(entry.key) : write_one(entry);
       } catch (...) {
         const std::lock_guard lock(mutex_);
         ++stats_.dropped;
@@ -239,6 +253,13 @@ class DiskCache::Impl {
     make_room(0, 0);
     const std::lock_guard lock(mutex_);
     ++stats_.written;
+  }
+
+  void remove_one(const Key& key) {
+    const EntryName name = name_of(key);
+    folder()->remove(name);
+    const std::lock_guard lock(mutex_);
+    index_.remove(name);
   }
 
   void on_write_error(const EntryName& name, int error) {
@@ -390,6 +411,7 @@ Result<std::unique_ptr<DiskCache>> DiskCache::open(CacheSettings settings, Say s
 std::optional<FoundEntry> DiskCache::find(const Key& key) noexcept { return impl_->find(key); }
 bool DiskCache::run(std::function<void()> task) noexcept { return impl_->run(std::move(task)); }
 void DiskCache::keep(NewEntry entry) noexcept { impl_->keep(std::move(entry)); }
+void DiskCache::forget(const Key& key) noexcept { impl_->forget(key); }
 Stats DiskCache::stats() const { return impl_->stats(); }
 
 }  // namespace framewire::service::cache

@@ -43,6 +43,7 @@ struct NewEntry {
   std::string head;  ///< at most EntryHeader::kMaxHeadBytes
   std::span<const std::uint8_t> body;
   std::shared_ptr<const void> keeper;  ///< of the body
+  bool is_gone = false;                ///< nothing is to be under the key any more
 };
 
 /// Since the beginning, and now.
@@ -82,6 +83,9 @@ class DiskCache {
   [[nodiscard]] bool run(std::function<void()> task) noexcept;
   /// Keeps an entry, some time later, if it can. Never blocks on the disk.
   void keep(NewEntry entry) noexcept;
+  /// Removes what is under a key, some time later. Never blocks on the disk. Where memory runs out
+  /// the entry stays.
+  void forget(const Key& key) noexcept;
 
   [[nodiscard]] Stats stats() const;
 

@@ -210,6 +210,11 @@ std::optional<Response> route(Exchange& exchange, const SharedState& shared) {
   if (method == "OPTIONS") {
     Response response;
     response.add_field("Allow", known.allow);
+    if (!snapshot.settings.allow_origin.empty() && !is_metrics) {
+      // What a browser asks before it sends a picture, or a secret, from another origin's page.
+      response.add_field("Access-Control-Allow-Methods", known.allow);
+      response.add_field("Access-Control-Allow-Headers", "Authorization, Content-Type");
+    }
     return response;
   }
   if (!list_has(known.allow, method) || !is_upper(method)) {

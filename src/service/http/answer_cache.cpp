@@ -167,13 +167,11 @@ std::optional<ImageOutcome> AnswerCache::find_answer(const ImageComputation& wan
   return std::nullopt;
 }
 
-std::optional<SourceRecord> AnswerCache::record_of(const source::Original& original, bool remote,
-                                                   const SourceRecord* before) const {
-  const std::int64_t now_s = ::time(nullptr);
+SourceRecord AnswerCache::word_of(const source::Original& original, const SourceRecord* before) {
   SourceRecord record = before != nullptr ? *before : SourceRecord{};
   record.final_url = original.url;
   record.redirected = original.redirects > 0;
-  record.made_s = now_s - age_seconds(original.age);
+  record.made_s = ::time(nullptr) - age_seconds(original.age);
   for (const auto& [to, from] :
        {std::pair(&record.etag, &original.etag),
         std::pair(&record.last_modified, &original.last_modified),
@@ -181,6 +179,13 @@ std::optional<SourceRecord> AnswerCache::record_of(const source::Original& origi
         std::pair(&record.expires, &original.expires), std::pair(&record.vary, &original.vary)}) {
     if (!from->empty()) *to = *from;
   }
+  return record;
+}
+
+std::optional<SourceRecord> AnswerCache::record_of(const source::Original& original, bool remote,
+                                                   const SourceRecord* before) const {
+  const std::int64_t now_s = ::time(nullptr);
+  SourceRecord record = word_of(original, before);
   const Freshness freshness =
       freshness_of({record.cache_control, record.expires, original.age, record.vary}, now_s,
                    unsaid_s_, max_age_s_);
@@ -208,6 +213,15 @@ void AnswerCache::keep_source(const ImageComputation& made,
   try {
     if (const auto key = source_key(made)) disk_.keep({*key, to_bytes(original), {}, nullptr});
   } catch (...) {  // the original is fetched again, some time
+  }
+}
+
+void AnswerCache::forget(const ImageComputation& made,
+                         const SourceRecord& original) const noexcept {
+  try {
+    if (const auto key = source_key(made)) disk_.forget(*key);
+    if (const auto key = answer_key(made, original)) disk_.forget(*key);
+  } catch (...) {  // the origin is asked again before each use
   }
 }
 

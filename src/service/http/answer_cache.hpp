@@ -65,15 +65,21 @@ class AnswerCache {
       const ImageComputation& wanted, const SourceRecord& original) const noexcept;
 
   // These do not.
+  /// What an origin has said of an original that has come, or is unchanged.
+  /// @param before  what was known of it; fields that a 304 leaves out are taken from there
+  [[nodiscard]] static SourceRecord word_of(const source::Original& original,
+                                            const SourceRecord* before = nullptr);
   /// What is worth remembering of an original that has come, or of word that it is unchanged.
   /// @param remote  of an origin; a file has its ETag, or nothing
-  /// @param before  what was known of it; fields that a 304 leaves out are taken from there
+  /// @param before  as word_of()
   /// @return nothing where no shared cache may keep it, or nothing tells it from others
   [[nodiscard]] std::optional<SourceRecord> record_of(const source::Original& original, bool remote,
                                                       const SourceRecord* before = nullptr) const;
   /// @param remote  of an origin: its record is kept, too
   void keep(const ImageComputation& made, const SourceRecord& original, bool remote) const noexcept;
   void keep_source(const ImageComputation& made, const SourceRecord& original) const noexcept;
+  /// Removes the record of an original, and this answer from it.
+  void forget(const ImageComputation& made, const SourceRecord& original) const noexcept;
 
  private:
   [[nodiscard]] std::optional<cache::Key> source_key(const ImageComputation& wanted) const;

@@ -5,6 +5,8 @@ namespace {
 
 // 4xx are the origin's own, 5xx a bad gateway; whatever else it says, there is no original.
 Code code_of_origin(unsigned status) noexcept {
+  // These speak of this service's own connection, which is not the client's.
+  if (status == 407 || status == 408 || status == 499) return Code::kBadGateway;
   if (status >= 400 && status < 500) return static_cast<Code>(status);
   if (status >= 500 && status < 600) return Code::kBadGateway;
   return Code::kNotFound;

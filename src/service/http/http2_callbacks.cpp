@@ -60,7 +60,10 @@ struct Http2Callbacks {
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
 
-  static int frame_received(nghttp2_session* session, const nghttp2_frame* frame, void*) {
+  static int frame_received(nghttp2_session* session, const nghttp2_frame* frame, void* user_data) {
+    if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+      connection_of(user_data).ping_answered(std::span(frame->ping.opaque_data));
+    }
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
     Http2Stream* const stream = stream_of(session, frame->hd.stream_id);
     if (stream == nullptr) return 0;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <boost/asio/error.hpp>
 #include <new>
 #include <service/http/guarded.hpp>
@@ -18,6 +19,7 @@ constexpr std::size_t kFirstInputBytes = 4096;
 constexpr std::size_t kMaxInputBytes = 16u << 10;
 // A block of fields may become so much longer than a head may be, and is still answered: 431.
 constexpr std::size_t kFloodFactor = 4;
+constexpr std::array<std::uint8_t, 8> kDrainPing = {'f', 'w', ' ', 'd', 'r', 'a', 'i', 'n'};
 // RFC 9113 6.5.2: what a field counts besides its bytes.
 constexpr std::size_t kFieldBytes = 32;
 
@@ -142,7 +144,6 @@ void Http2Connection::end_stream(Http2Stream& stream) noexcept {
     stream.give_up();
     streams_.erase(stream.place);
   }
-  served_ = true;
   if (streams_.empty()) {
     idle_deadline_ = Clock::now() + Milliseconds(io_.settings().keep_alive_timeout_ms);
   }
@@ -219,9 +220,15 @@ void Http2Connection::drain() {
   drain_deadline_ = Clock::now() + kDrainGrace;
   for (Http2Stream& stream : streams_) stream.hurry();
   // RFC 9113 6.8: what is on its way is answered; only then a last number is named.
+  // A client answers the ping behind the notice once it has read both: until then, or for
+  // kDrainGrace, more may come.
   (void)nghttp2_submit_shutdown_notice(session());
-  if (streams_.empty() && served_ && !stream_.has_unread()) end_drain();
+  (void)nghttp2_submit_ping(session(), NGHTTP2_FLAG_NONE, kDrainPing.data());
   pump();
+}
+
+void Http2Connection::ping_answered(std::span<const std::uint8_t, 8> data) noexcept {
+  if (draining_ && std::ranges::equal(data, kDrainPing)) notice_was_read_ = true;
 }
 
 // From now on requests are ignored, and the client has been told so; those under way are answered.

@@ -10,6 +10,7 @@
 #include <service/http/http2_meter.hpp>
 #include <service/http/http2_stream.hpp>
 #include <service/http/stream.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -84,6 +85,7 @@ class Http2Connection final : public Connection {
   [[nodiscard]] bool take_field_bytes(std::size_t bytes) noexcept;
   void count_reset() noexcept;
   void end_stream(Http2Stream& stream) noexcept;
+  void ping_answered(std::span<const std::uint8_t, 8> data) noexcept;
   // Sending: http2_output.cpp.
   void pump() noexcept;
   void collect();
@@ -112,8 +114,8 @@ class Http2Connection final : public Connection {
   std::size_t field_bytes_ = 0;  ///< of the block of fields that is being read, unpacked
   std::unique_ptr<char[]> input_;
   std::size_t input_bytes_ = 0;
-  bool served_ = false;
   bool draining_ = false;
+  bool notice_was_read_ = false;       ///< the client has answered what followed the notice
   bool ended_ = false;                 ///< but for the word that it is
   Clock::time_point idle_deadline_{};  ///< while no request is under way
   Clock::time_point head_deadline_{};  ///< while a head is coming

@@ -25,8 +25,7 @@ void Http2Connection::pump() noexcept {
   try {
     collect();
     if (state_ != State::kOpen) return;
-    if (draining_ && streams_.empty() && drain_deadline_ != Clock::time_point::max() && served_ &&
-        !stream_.has_unread()) {
+    if (notice_was_read_ && streams_.empty() && drain_deadline_ != Clock::time_point::max()) {
       end_drain();
       collect();
     }

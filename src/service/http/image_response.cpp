@@ -19,7 +19,7 @@ std::int64_t unix_now() {
 }
 
 struct CacheControlField {
-  std::string text;
+  std::string text;                 ///< empty: none
   bool counts_from_origin = false;  ///< its times count from when the origin said them
 };
 
@@ -31,6 +31,10 @@ CacheControlField cache_control(const Exchange& exchange, const ImageOutcome& ou
   const std::int64_t expires = exchange.image.expires.value_or(0);
   const bool passes = settings.cache_control_passthrough && !outcome.is_fallback;
   const bool has_word = passes && !outcome.cache_control.empty();
+  // Of a 304 without a word the client goes by the word that it has, which is not known here.
+  const bool has_older_word = passes && outcome.not_modified && !outcome.from_cache &&
+                              outcome.cache_control.empty() && outcome.expires.empty();
+  if (has_older_word && expires <= 0) return {};
   const bool in_its_field = says_lifetime(outcome.cache_control) || outcome.expires.empty();
   if (has_word && in_its_field && expires <= 0) return {outcome.cache_control, true};
   auto ttl =
@@ -41,6 +45,7 @@ CacheControlField cache_control(const Exchange& exchange, const ImageOutcome& ou
   }
   if (expires > 0) ttl = std::min(ttl, std::max<std::int64_t>(expires - now, 0));
   if (has_word) return {with_lifetime(outcome.cache_control, ttl)};
+  if (has_older_word) return {with_lifetime("private", ttl)};
   return {ttl <= 0 ? "no-cache" : fmt::format("max-age={}, public", ttl)};
 }
 
@@ -96,7 +101,7 @@ void add_debug_fields(Response& response, const ImageOutcome& outcome) {
 void add_caching_fields(Response& response, const Exchange& exchange, const ImageOutcome& outcome,
                         const ServiceSettings& settings) {
   const CacheControlField control = cache_control(exchange, outcome, settings);
-  response.add_field("Cache-Control", control.text);
+  if (!control.text.empty()) response.add_field("Cache-Control", control.text);
   // RFC 9111 5.1: the origin's max-age counts from when the origin said it.
   constexpr std::int64_t kMaxAge_s = std::int64_t{1} << 31;  // RFC 9111 1.2.2
   const std::int64_t age = std::clamp<std::int64_t>(unix_now() - outcome.made_s, 0, kMaxAge_s);
@@ -130,8 +135,8 @@ Response image_response(Exchange& exchange, const ImageOutcome& outcome,
     response.add_field("Fallback-Image", "1");
   }
   add_caching_fields(response, exchange, outcome, settings);
-  const bool matches =
-      !outcome.is_fallback && none_match_lists(exchange.head.joined("if-none-match"), outcome.etag);
+  const bool matches = settings.etag && !outcome.is_fallback &&
+                       none_match_lists(exchange.head.joined("if-none-match"), outcome.etag);
   if (outcome.not_modified || matches) {
     response.code = Code::kNotModified;
     return response;

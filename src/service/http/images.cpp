@@ -105,8 +105,9 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
   auto wanted = std::make_shared<ImageComputation>();
   if (auto refused = interpret(*exchange, *wanted)) return refused;
   wanted->snapshot = exchange->snapshot;
-  const bool dated =
-      exchange->snapshot->settings.last_modified && !exchange->head.has("if-none-match");
+  const ServiceSettings& settings = exchange->snapshot->settings;
+  const bool by_tag = settings.etag && exchange->head.has("if-none-match");
+  const bool dated = settings.last_modified && !by_tag;
   const Text since = dated ? exchange->head.get("if-modified-since") : Text();
   // What shapes the bytes, what is asked of the origin, and what may be asked.
   wanted->if_modified_since = since;

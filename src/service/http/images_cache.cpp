@@ -126,7 +126,9 @@ bool Images::answer_from_cache(const Computation& computation) {
     if (renewed->fresh_until_s > ::time(nullptr)) cache.keep_source(*computation, *renewed);
     computation->record = std::move(renewed);
   } else {
-    computation->record->made_s = ::time(nullptr) - age_seconds(got.age);
+    // The origin allows no cache any more what it allowed: this client has it from here last.
+    cache.forget(*computation, known);
+    computation->record = AnswerCache::word_of(got, &known);
   }
   take_cached(*computation, kRevalidated);
   computation->outcome.not_modified = client_has(*computation);
@@ -162,7 +164,11 @@ void Images::keep_answer(ImageComputation& computation) noexcept try {
   computation.outcome.cache_status = kMiss;
   computation.io->shared().metrics.cache_misses.add();
   const auto record = cache->record_of(computation.original, computation.remote);
-  if (record) cache->keep(computation, *record, computation.remote);
+  if (record) {
+    cache->keep(computation, *record, computation.remote);
+  } else if (computation.record) {
+    cache->forget(computation, *computation.record);
+  }
 } catch (...) {  // it is made again, some time
 }
 

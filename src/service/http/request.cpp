@@ -150,7 +150,6 @@ void HttpRequest::respond(Response response) {
   const std::string& origin = exchange.snapshot->settings.allow_origin;
   if (!origin.empty() && exchange.action != Action::kMetrics) {
     response_.add_field("Access-Control-Allow-Origin", origin);
-    response_.add_field("Access-Control-Allow-Methods", "GET, OPTIONS");
   }
   carrier_.send_answer();
   state_ = State::kAnswered;

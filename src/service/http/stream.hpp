@@ -101,12 +101,6 @@ class SocketStream {
     return delivered_bytes_;
   }
 
-  /// Whether bytes have come that nobody has read.
-  [[nodiscard]] bool has_unread() noexcept {
-    int unread = 0;
-    return ::ioctl(socket_.native_handle(), FIONREAD, &unread) == 0 && unread > 0;
-  }
-
   /// Whether the other end sends nothing more: known even where bytes have come that nobody reads.
   [[nodiscard]] bool input_has_ended() noexcept {
     pollfd state{socket_.native_handle(), POLLRDHUP, 0};

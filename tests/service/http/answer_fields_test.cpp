@@ -91,5 +91,25 @@ TEST(HttpAnswerFields, TheLogSaysWhyAnAddressIsRefusedAndTheAnswerDoesNot) {
       << server.log();
 }
 
+// What a browser asks before a page of another origin may send a picture or the secret.
+TEST(HttpAnswerFields, PagesOfTheAllowedOriginMaySendPictures) {
+  ServiceSettings settings = loopback();
+  settings.allow_origin = "https://app.example";
+  TestServer server(settings);
+  const auto ask = [&](const std::string& target) {
+    TestClient client(server.endpoint());
+    return client.ask("OPTIONS " + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
+  };
+  const auto upload = ask("/v1/resize");
+  ASSERT_TRUE(upload);
+  EXPECT_EQ(upload->status, 200);
+  EXPECT_EQ(upload->field("access-control-allow-origin"), "https://app.example");
+  EXPECT_EQ(upload->field("access-control-allow-methods"), "POST, OPTIONS");
+  EXPECT_EQ(upload->field("access-control-allow-headers"), "Authorization, Content-Type");
+  const auto metrics = ask("/metrics");
+  ASSERT_TRUE(metrics);
+  EXPECT_EQ(metrics->field("access-control-allow-methods"), "");
+}
+
 }  // namespace
 }  // namespace framewire::service::http::test

@@ -311,6 +311,43 @@ TEST(HttpCache, WhatASharedCacheMustNotKeepIsNotKept) {
   }
 }
 
+TEST(HttpCache, WhatAnOriginTakesBackGoes) {
+  for (const char* word : {"private, max-age=0", "no-store"}) {
+    const scripted::TemporaryFolder folder;
+    CountingOrigin origin;
+    origin.say("ETag: \"one\"\r\nCache-Control: public, max-age=0\r\n");
+    ServiceSettings settings = with_cache(folder);
+    settings.cache_control_passthrough = true;
+    const ImageServer images(origin.script(), settings);
+    EXPECT_EQ(images.ask(kSmall)->field("cache-control"), "public, max-age=0");
+    ASSERT_TRUE(written(*images.server, 2));
+    origin.say(std::string("ETag: \"one\"\r\nCache-Control: ") + word + "\r\n");
+    const auto last = images.ask(kSmall);
+    EXPECT_EQ(last->field("cache-status"), kRevalidated);
+    EXPECT_EQ(last->field("cache-control"), word);
+    EXPECT_TRUE(eventually([&] { return figure(*images.server, "framewire_cache_entries") == 0; }));
+    EXPECT_EQ(images.ask(kSmall)->field("cache-status"), kMiss);
+    EXPECT_EQ(origin.sent, 2);
+  }
+}
+
+// The client's own copy may be private, of which such a 304 says nothing.
+TEST(HttpCache, A304WithoutAWordIsHandedOnWithoutOne) {
+  CountingOrigin origin;
+  origin.say("ETag: \"one\"\r\nCache-Control: private, max-age=0\r\n");
+  ServiceSettings settings = loopback();
+  settings.cache_control_passthrough = true;
+  const ImageServer images(origin.script(), settings);
+  const auto first = images.ask(kSmall);
+  EXPECT_EQ(first->field("cache-control"), "private, max-age=0");
+  origin.say("ETag: \"one\"\r\n");
+  const std::string condition = "If-None-Match: " + first->field("etag") + "\r\n";
+  const auto again = images.ask(kSmall, condition);
+  EXPECT_EQ(again->status, 304);
+  EXPECT_EQ(again->field("cache-control"), "");
+  EXPECT_EQ(images.ask(kSmall)->field("cache-control"), "max-age=31536000, public");
+}
+
 TEST(HttpCache, ASettingSaysHowLongWhereAnOriginDoesNot) {
   CachedOrigin at("ETag: \"one\"\r\n", 600);
   ASSERT_TRUE(at.fill());

@@ -162,6 +162,11 @@ Http2Answer Http2Client::answer(std::int32_t stream) {
   return answers_[stream];
 }
 
+bool Http2Client::comes_something() const {
+  pollfd ready{fd_, POLLIN, 0};
+  return ::poll(&ready, 1, kPatience_ms) == 1;
+}
+
 std::optional<Frame> Http2Client::receive(int timeout_ms) {
   while (true) {
     if (buffer_.size() >= 9) {
@@ -196,6 +201,8 @@ void Http2Client::take(const Frame& frame) {
   Http2Answer& answer = answers_[frame.stream];
   if (frame.type == NGHTTP2_SETTINGS && (frame.flags & NGHTTP2_FLAG_ACK) == 0) {
     (void)send(test::frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0));
+  } else if (frame.type == NGHTTP2_PING && (frame.flags & NGHTTP2_FLAG_ACK) == 0) {
+    (void)send(test::frame(NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, frame.payload));
   } else if (frame.type == NGHTTP2_GOAWAY) {
     goaway_ = frame.number(1);
   } else if (frame.type == NGHTTP2_WINDOW_UPDATE) {

@@ -54,8 +54,8 @@ struct Http2Answer {
 /// With a length.
 [[nodiscard]] Fields post_fields(const std::string& target, std::size_t bytes);
 
-/// Blocking. Every wait ends after ten seconds. Acknowledges the server's SETTINGS, and opens
-/// windows as bytes come.
+/// Blocking. Every wait ends after ten seconds. Acknowledges the server's SETTINGS and PING, and
+/// opens windows as bytes come.
 class Http2Client {
  public:
   /// @param first  frames that follow the preface
@@ -81,6 +81,8 @@ class Http2Client {
   [[nodiscard]] Http2Answer answer(std::int32_t stream);
   /// Reads one frame, and does with it what a client does. Nothing where the connection has ended.
   [[nodiscard]] std::optional<Frame> receive(int timeout_ms = kPatience_ms);
+  /// Waits until there is something to read.
+  [[nodiscard]] bool comes_something() const;
   /// Reads until the server has closed. @return the error of its GOAWAY; nothing where there was
   /// none
   [[nodiscard]] std::optional<std::uint32_t> last_word();

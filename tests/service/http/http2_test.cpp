@@ -363,7 +363,13 @@ TEST(HttpHttp2, DrainsWithAWord) {
   const std::string jpeg = text_of(make_jpeg(64, 48));
   const std::int32_t under_way = busy.begin(post_fields("/v1/resize?size=8x", jpeg.size()), false);
   ASSERT_TRUE(within_a_minute([&] { return server.server.server().state().requests == 1; }));
+  Http2Client late(server.endpoint());
+  ASSERT_EQ(late.ask(get_fields("/livez")).status, 200);
+  // Sent before the notice is read.
   std::thread asking([&] {
+    ASSERT_TRUE(late.comes_something());
+    EXPECT_EQ(late.ask(get_fields("/livez")).status, 200);
+    EXPECT_EQ(late.last_word(), NGHTTP2_NO_ERROR);
     EXPECT_EQ(idle.last_word(), NGHTTP2_NO_ERROR);
     EXPECT_TRUE(idle.ended());
     // Notice is given first: what is on its way then is still answered.
