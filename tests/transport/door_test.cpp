@@ -273,9 +273,9 @@ TEST_F(AttackDoor, AConnectionOutlivesItsListener) {
   std::promise<session::Joined> handed_on;
   std::promise<void> all_cut;
   std::optional<session::Greetings> greetings;
-  greetings.emplace(plain, [&](Result<session::Joined> result) {
-    if (!result) return;  // the other one
-    handed_on.set_value(std::move(*result));
+  greetings.emplace(plain, [&](session::Greetings::Ended one) {
+    if (!one.front()) return;  // the other one
+    handed_on.set_value(std::move(*one.front()));
     all_cut.get_future().wait();
   });
   auto [server, client] = two_ends();

@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <transport/session/failures.hpp>
 #include <utility>
 
 namespace framewire::transport::session {
 
-void Failures::add(Status status, base::Clock::time_point now) {
+void Failures::add(Status status, base::Clock::time_point now) noexcept {
   const double passed_s = last_ ? std::chrono::duration<double>(now - *last_).count() : 0;
   allowance_ = std::min<double>(kBurst, allowance_ + passed_s);
   last_ = now;
@@ -14,8 +15,12 @@ void Failures::add(Status status, base::Clock::time_point now) {
     ++untold_;
     return;
   }
-  allowance_ -= 1;
-  told_.push_back(std::move(status));
+  try {
+    told_.push_back(std::move(status));
+    allowance_ -= 1;
+  } catch (const std::bad_alloc&) {
+    ++untold_;
+  }
 }
 
 std::optional<Status> Failures::take() {

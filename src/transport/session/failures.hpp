@@ -15,7 +15,8 @@ class Failures {
  public:
   static constexpr std::size_t kBurst = 8;
 
-  void add(Status status, base::Clock::time_point now);
+  /// Where memory runs out the failure is counted, and not told.
+  void add(Status status, base::Clock::time_point now) noexcept;
   /// Counts a failure that is not told by itself: of a client that never sent a byte.
   void count() noexcept { ++untold_; }
   /// The oldest failure that is to be told; its message says how many were not since the last.

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <base/file_descriptor.hpp>
+#include <base/start_thread.hpp>
 #include <chrono>
 #include <exception>
-#include <system_error>
+#include <new>
+#include <thread>
 #include <transport/session/greeting.hpp>
 #include <transport/session/greetings.hpp>
-#include <transport/session/quiet_thread.hpp>
 #include <utility>
 
 namespace framewire::transport::session {
@@ -24,7 +25,7 @@ Result<Joined> greet(std::unique_ptr<wire::ByteStream> stream, const SessionOpti
   try {
     return greet_as_server(std::move(stream), options, deadline);
   } catch (const std::exception&) {
-    return fail(StatusCode::kBusy, "no memory for a connection");
+    return fail(StatusCode::kBusy, "memory ran out");  // short enough for the string itself
   }
 }
 
@@ -51,7 +52,7 @@ struct Greetings::Greeting {
   bool end() noexcept { return state.exchange(State::kEnded) == State::kRunning; }
 };
 
-Greetings::Greetings(const SessionOptions& options, std::function<void(Result<Joined>)> ended)
+Greetings::Greetings(const SessionOptions& options, std::function<void(Ended)> ended)
     : options_(options), ended_(std::move(ended)) {}
 
 Greetings::~Greetings() {
@@ -60,7 +61,7 @@ Greetings::~Greetings() {
 }
 
 bool Greetings::start(std::unique_ptr<wire::ByteStream>& stream, const std::string& origin,
-                      Clock::time_point deadline) {
+                      Clock::time_point deadline) noexcept try {
   const auto of_one = std::count_if(running_.begin(), running_.end(),
                                     [&](const auto& other) { return other->origin == origin; });
   const bool own_fill = static_cast<std::size_t>(of_one) >= kMaxOfOne;
@@ -68,25 +69,34 @@ bool Greetings::start(std::unique_ptr<wire::ByteStream>& stream, const std::stri
     make_room(origin, own_fill);
     return false;
   }
-  auto greeting = std::make_unique<Greeting>();
-  greeting->origin = origin;
-  greeting->connection = base::FileDescriptor(::fcntl(stream->fd(), F_DUPFD_CLOEXEC, 0));
-  if (!greeting->connection.valid()) return false;
-  Greeting* const here = greeting.get();
-  running_.push_back(std::move(greeting));
-  try {
-    here->thread = quiet_thread("fw-greet", [this, here, deadline, taken = stream.get()] {
-      auto result = greet(std::unique_ptr<wire::ByteStream>(taken), options_, deadline);
-      // Before anybody is told who would look.
-      if (!here->end()) result = fail(StatusCode::kDeadline, "the greeting gave way to others");
-      ended_(std::move(result));
-    });
-  } catch (const std::system_error&) {
-    running_.pop_back();  // no thread to be had: later
-    return false;
-  }
+  return begin(stream, origin, deadline).has_value();
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+Result<void> Greetings::begin(std::unique_ptr<wire::ByteStream>& stream, const std::string& origin,
+                              Clock::time_point deadline) {
+  std::list<std::unique_ptr<Greeting>> one;
+  one.push_back(std::make_unique<Greeting>());
+  Greeting* const here = one.front().get();
+  here->origin = origin;
+  here->connection = base::FileDescriptor(::fcntl(stream->fd(), F_DUPFD_CLOEXEC, 0));
+  if (!here->connection.valid()) return fail(StatusCode::kBusy, "no descriptor is left");
+  // What the thread tells has its memory before there is a thread.
+  Ended told;
+  told.push_back(fail(StatusCode::kDeadline, "the greeting gave way to others"));
+  auto thread = base::start_thread(
+      "fw-greet", [this, here, deadline, taken = stream.get(), told = std::move(told)]() mutable {
+        auto result = greet(std::unique_ptr<wire::ByteStream>(taken), options_, deadline);
+        // Before anybody is told who would look.
+        if (here->end()) told.front() = std::move(result);
+        ended_(std::move(told));
+      });
+  if (!thread) return fail(std::move(thread.error()));
   static_cast<void>(stream.release());  // the thread's
-  return true;
+  here->thread = std::move(*thread);
+  running_.splice(running_.end(), one);
+  return {};
 }
 
 void Greetings::make_room(const std::string& origin, bool of_its_own) {

@@ -21,8 +21,11 @@ class Greetings {
   static constexpr std::size_t kMax = 32;
   static constexpr std::size_t kMaxOfOne = 8;  ///< from one origin
 
+  /// A list of one: whoever keeps it splices it, which takes no memory.
+  using Ended = std::list<Result<Joined>>;
+
   /// @param ended  called by a greeting's thread with its result; must not throw
-  Greetings(const SessionOptions& options, std::function<void(Result<Joined>)> ended);
+  Greetings(const SessionOptions& options, std::function<void(Ended)> ended);
   /// Cuts the connections of those that have not ended, and waits for their threads.
   ~Greetings();
   Greetings(const Greetings&) = delete;
@@ -30,18 +33,21 @@ class Greetings {
 
   /// Takes the stream if there is room. If not, and the greeting in the way has had its time, its
   /// connection is cut, so that there will be.
-  /// @return whether it has taken the stream
+  /// @return whether it has taken the stream; false, too, where there is no thread, descriptor or
+  ///         memory left
   bool start(std::unique_ptr<wire::ByteStream>& stream, const std::string& origin,
-             base::Clock::time_point deadline);
+             base::Clock::time_point deadline) noexcept;
   /// Lets go of those that have ended.
   void reap();
 
  private:
   struct Greeting;
   void make_room(const std::string& origin, bool of_its_own);
+  [[nodiscard]] Result<void> begin(std::unique_ptr<wire::ByteStream>& stream,
+                                   const std::string& origin, base::Clock::time_point deadline);
 
   const SessionOptions& options_;
-  std::function<void(Result<Joined>)> ended_;
+  std::function<void(Ended)> ended_;
   std::list<std::unique_ptr<Greeting>> running_;  // the oldest first
 };
 

@@ -7,13 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <base/file_descriptor.hpp>
+#include <base/start_thread.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <system_error>
 #include <transport/session/handshakes.hpp>
-#include <transport/session/quiet_thread.hpp>
 #include <transport/wire/control.hpp>
 #include <transport/wire/socket.hpp>
 #include <utility>
@@ -89,7 +88,7 @@ Handshakes::Handshakes(const SessionOptions& options, std::optional<wire::TlsCon
       context_(std::move(context)),
       port_(std::move(port)),
       next_number_(kFirstNumber) {
-  greetings_.emplace(options_, [this](Result<Joined> result) { note(std::move(result)); });
+  greetings_.emplace(options_, [this](Greetings::Ended one) { note(std::move(one)); });
 }
 
 Result<std::unique_ptr<Handshakes>> Handshakes::start(const SessionOptions& options,
@@ -107,11 +106,9 @@ Result<void> Handshakes::open() {
       !watch(events_.get(), wake_.get(), EPOLLIN, kWake)) {
     return fail(StatusCode::kBusy, fmt::format("nothing to listen with: {}", std::strerror(errno)));
   }
-  try {
-    thread_ = quiet_thread("fw-listen", [this] { run(); });
-  } catch (const std::system_error&) {
-    return fail(StatusCode::kBusy, "no thread to listen with");
-  }
+  auto started = base::start_thread("fw-listen", [this] { run(); });
+  if (!started) return fail(std::move(started.error()));
+  thread_ = std::move(*started);
   return {};
 }
 
@@ -133,13 +130,13 @@ void Handshakes::wake() const noexcept {
   static_cast<void>(!::write(wake_.get(), &one, sizeof one));
 }
 
-void Handshakes::note(Result<Joined> result) {
+void Handshakes::note(Greetings::Ended one) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (result) {
-      finished_.push_back(std::move(*result));
+    if (one.front()) {
+      finished_.splice(finished_.end(), one);
     } else {
-      failures_.add(std::move(result.error()), Clock::now());
+      failures_.add(std::move(one.front().error()), Clock::now());
     }
   }
   news_.notify_one();
@@ -150,7 +147,7 @@ Result<Joined> Handshakes::take(Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   news_.wait_until(lock, deadline, [&] { return !finished_.empty() || !failures_.empty(); });
   if (!finished_.empty()) {
-    Joined joined = std::move(finished_.front());
+    Result<Joined> joined = std::move(finished_.front());
     finished_.pop_front();
     lock.unlock();
     wake();  // there is room for the next
@@ -169,7 +166,8 @@ void Handshakes::run() {
     try {
       step();
     } catch (const std::exception&) {
-      // Only std::bad_alloc comes here: one caller fewer may help.
+      // Only std::bad_alloc comes here, of a new caller or a handshake: one caller fewer may help.
+      // One that could not be greeted for want of memory or a thread stays, and is tried again.
       if (!callers_.empty()) drop(callers_.begin(), std::nullopt);
     }
   }

@@ -5,7 +5,7 @@
 #include <base/file_descriptor.hpp>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -69,7 +69,7 @@ class Handshakes {
   void listen_again();
   int patience_ms() const;
   void wake() const noexcept;
-  void note(Result<Joined> result);
+  void note(Greetings::Ended one) noexcept;
 
   SessionOptions options_;
   std::optional<wire::TlsContext> context_;
@@ -86,7 +86,7 @@ class Handshakes {
   std::mutex mutex_;
   std::condition_variable news_;
   bool stop_ = false;
-  std::deque<Joined> finished_;
+  Greetings::Ended finished_;  ///< connections; failures go to `failures_`
   Failures failures_;
 
   std::optional<Greetings> greetings_;
