@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <batch/caught.hpp>
 #include <batch/runner.hpp>
 #include <chrono>
@@ -12,8 +12,6 @@
 #include <latch>
 #include <memory>
 #include <mutex>
-#include <stop_token>
-#include <system_error>
 #include <thread>
 
 namespace framewire::batch {
@@ -68,26 +66,32 @@ class RetriesEnd {
  public:
   RetriesEnd(Client& client, const std::atomic<bool>* stop) {
     if (stop == nullptr) return;
-    try {
-      thread_ = std::jthread([this, &client, stop](const std::stop_token& over) {
-        base::name_thread("fw-stop");
-        // A flag that a handler of signals sets wakes nobody.
-        constexpr std::chrono::milliseconds kLook{100};
-        std::unique_lock lock(mutex_);
-        while (!over.stop_requested() && !*stop) {
-          over_.wait_for(lock, over, kLook, [] { return false; });
-        }
-        if (*stop) client::Retries::stop(client);
-      });
-    } catch (const std::system_error&) {
-      // Without a thread for it the client looks for as long as its timeout says.
-    }
+    auto started = base::start_thread("fw-stop", [this, &client, stop] {
+      // A flag that a handler of signals sets wakes nobody.
+      constexpr std::chrono::milliseconds kLook{100};
+      std::unique_lock lock(mutex_);
+      while (!is_over_ && !*stop) over_.wait_for(lock, kLook);
+      if (*stop) client::Retries::stop(client);
+    });
+    // Without a thread for it the client looks for as long as its timeout says.
+    if (started) thread_ = std::move(*started);
   }
+  ~RetriesEnd() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  RetriesEnd(const RetriesEnd&) = delete;
+  RetriesEnd& operator=(const RetriesEnd&) = delete;
 
  private:
   std::mutex mutex_;
-  std::condition_variable_any over_;
-  std::jthread thread_;  ///< ends first
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;
 };
 
 Result<void> check(const Settings& settings) {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <atomic>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <batch/bounded_queue.hpp>
 #include <batch/caught.hpp>
 #include <batch/input_error.hpp>
@@ -9,8 +9,6 @@
 #include <batch/runner.hpp>
 #include <batch/tally.hpp>
 #include <mutex>
-#include <new>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -96,21 +94,18 @@ class Run {
   }
 
   Result<void> start_threads() {
-    try {
-      for (unsigned i = 0; i < settings_.jobs; ++i) threads_.emplace_back([this] { work(); });
-      if (with_.count_ahead != nullptr) threads_.emplace_back([this] { count_ahead(); });
-    } catch (const std::system_error& error) {
-      return cannot_start(error.code().message());
-    } catch (const std::bad_alloc&) {
-      return cannot_start("memory ran out");
+    Result<void> started;
+    for (unsigned i = 0; i < settings_.jobs && started; ++i) {
+      started = base::add_thread(threads_, "fw-batch", [this] { work(); });
     }
-    return {};
-  }
-
-  tl::unexpected<Status> cannot_start(const std::string& why) {
+    if (started && with_.count_ahead != nullptr) {
+      started = base::add_thread(threads_, "fw-count", [this] { count_ahead(); });
+    }
+    if (started) return started;
     stop_ = true;
     queue_.abandon();
-    return fail(StatusCode::kBusy, fmt::format("cannot start {} threads: {}", settings_.jobs, why));
+    return fail(StatusCode::kBusy,
+                fmt::format("of {} jobs: {}", settings_.jobs, started.error().message()));
   }
 
   void join() {
@@ -143,7 +138,6 @@ class Run {
 
   // Inputs that are queued when the end comes early are left for --resume.
   void work() {
-    base::name_thread("fw-batch");
     guarded([&] {
       // An input's output is in its place by now, so it counts and has its row whatever became of
       // the rows before it.
@@ -193,7 +187,6 @@ class Run {
   }
 
   void count_ahead() {
-    base::name_thread("fw-count");
     guarded([&] {
       std::uint64_t total = 0;
       for (;;) {

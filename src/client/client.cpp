@@ -1,11 +1,9 @@
-#include <fmt/format.h>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <client/local_session.hpp>
 #include <client/remote_session.hpp>
 #include <client/retries.hpp>
 #include <framewire/client.hpp>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -14,18 +12,21 @@ using client::Order;
 
 class Client::Impl {
  public:
-  explicit Impl(std::shared_ptr<client::ServerSession> made)
-      : session(std::move(made)), thread_([of = session] {
-          base::name_thread("fw-client");
-          of->receive();
-        }) {}
+  explicit Impl(std::shared_ptr<client::ServerSession> made) : session(std::move(made)) {}
   ~Impl() {
     outstanding.wait_for_all();
     session->close();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
+
+  Result<void> start() {
+    auto started = base::start_thread("fw-client", [of = session] { of->receive(); });
+    if (!started) return fail(std::move(started.error()));
+    thread_ = std::move(*started);
+    return {};
+  }
 
   Order make_order(EngineRequest& request) {
     Order order;
@@ -83,12 +84,9 @@ Result<Client> Client::connect(const std::string& address, const transport::Sess
 }
 
 Result<Client> Client::begin(std::shared_ptr<client::ServerSession> session) {
-  try {
-    return Client(std::make_unique<Impl>(std::move(session)));
-  } catch (const std::system_error& error) {
-    return fail(StatusCode::kBusy,
-                fmt::format("cannot start the client's thread: {}", error.code().message()));
-  }
+  auto impl = std::make_unique<Impl>(std::move(session));
+  if (auto started = impl->start(); !started) return fail(std::move(started.error()));
+  return Client(std::move(impl));
 }
 
 Result<InputSlice> Client::input_slice(std::size_t bytes) {

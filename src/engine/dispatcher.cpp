@@ -1,14 +1,12 @@
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <algorithm>
 #include <array>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <cstdio>
 #include <engine/dispatcher.hpp>
 #include <engine/fallback.hpp>
 #include <exception>
 #include <new>
-#include <system_error>
 #include <utility>
 
 namespace framewire::engine {
@@ -68,9 +66,6 @@ Result<std::unique_ptr<Dispatcher>> Dispatcher::make(const EngineOptions& option
     std::unique_ptr<Dispatcher> made(new Dispatcher(options, std::move(devices)));
     if (auto started = made->start(); !started) return fail(started.error());
     return made;
-  } catch (const std::system_error& error) {
-    return fail(StatusCode::kBusy,
-                fmt::format("cannot start the engine's threads: {}", error.code().message()));
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, kNoMemory);
   }
@@ -88,16 +83,18 @@ Dispatcher::~Dispatcher() {
 
 Result<void> Dispatcher::start() {
   if (on_callers_thread_) return {};
-  flow_.watch().start([this] { return flow_.sweep(); });
-  for (unsigned i = 0; i < host_threads(options_); ++i) {
-    threads_.emplace_back([this] { host_main(); });
+  auto started = flow_.watch().start([this] { return flow_.sweep(); });
+  for (unsigned i = 0; i < host_threads(options_) && started; ++i) {
+    started = base::add_thread(threads_, "fw-host", [this] { host_main(); });
   }
+  if (!started) return started;
   const unsigned converting =
       std::max(1u, host_threads(options_) / kHostThreadsPerConversionThread);
   flow_.conversions().expect_threads(converting);
-  for (unsigned i = 0; i < converting; ++i) {
-    threads_.emplace_back([this] { conversion_main(); });
+  for (unsigned i = 0; i < converting && started; ++i) {
+    started = base::add_thread(threads_, "fw-profile", [this] { conversion_main(); });
   }
+  if (!started) return started;
   return start_lanes();
 }
 
@@ -124,22 +121,19 @@ Result<void> Dispatcher::start_lanes() {
   }
   std::vector<std::promise<Result<void>>> ready(lanes_ + progressive_lanes_);
   std::size_t next = 0;
-  bool lacks_memory = false;
-  std::error_code refused;
-  try {
-    for (const auto& device : devices_) {
-      const DeviceLanes& lanes = device->lanes;
-      for (unsigned i = 0; i < lanes.all_lanes(); ++i, ++next) {
-        const LaneKind kind = i < lanes.lanes ? LaneKind::kAny : LaneKind::kProgressive;
-        threads_.emplace_back([this, kind, &device = *device, &promise = ready[next]] {
-          lane_main(device, kind, promise);
-        });
-      }
+  Result<void> started;
+  for (const auto& device : devices_) {
+    const DeviceLanes& lanes = device->lanes;
+    std::array<char, 16> name{};
+    (void)std::snprintf(name.data(), name.size(), "fw-gpu%d", lanes.ordinal);
+    for (unsigned i = 0; i < lanes.all_lanes() && started; ++i) {
+      const LaneKind kind = i < lanes.lanes ? LaneKind::kAny : LaneKind::kProgressive;
+      started = base::add_thread(threads_, name.data(),
+                                 [this, kind, &device = *device, &promise = ready[next]] {
+                                   lane_main(device, kind, promise);
+                                 });
+      if (started) ++next;
     }
-  } catch (const std::system_error& error) {
-    refused = error.code();
-  } catch (const std::bad_alloc&) {
-    lacks_memory = true;
   }
   // Lanes that have been started refer to `ready`: until all have answered nothing may throw.
   Result<void> result;
@@ -147,18 +141,10 @@ Result<void> Dispatcher::start_lanes() {
     auto one = ready[i].get_future().get();
     if (!one && result) result = fail(std::move(one.error()));
   }
-  if (lacks_memory) return fail(StatusCode::kBusy, kNoMemory);
-  if (refused) {
-    return fail(StatusCode::kBusy,
-                fmt::format("cannot start {} lanes: {}", ready.size(), refused.message()));
-  }
-  return result;
+  return started ? std::move(result) : std::move(started);
 }
 
 void Dispatcher::lane_main(LaneDevice& device, LaneKind kind, std::promise<Result<void>>& ready) {
-  std::array<char, 16> name{};
-  (void)std::snprintf(name.data(), name.size(), "fw-gpu%d", device.lanes.ordinal);
-  base::name_thread(name.data());
   // By default the kernel delays timers by up to 50 µs, and lanes wait 200 µs for a batch.
   constexpr unsigned long kTimerSlack_ns = 1000;
   (void)::prctl(PR_SET_TIMERSLACK, kTimerSlack_ns, 0, 0, 0);
@@ -172,7 +158,6 @@ void Dispatcher::lane_main(LaneDevice& device, LaneKind kind, std::promise<Resul
 }
 
 void Dispatcher::host_main() {
-  base::name_thread("fw-host");
   WorkList taken;
   for (std::size_t done = 0; flow_.host_queue().take({}, done, taken); done = 1) {
     WorkPtr work = taken.pop_front();
@@ -201,7 +186,6 @@ void Dispatcher::prepare_for_device(WorkPtr work) noexcept {
 }
 
 void Dispatcher::conversion_main() {
-  base::name_thread("fw-profile");
   while (WorkPtr work = flow_.conversions().take()) {
     const ConverterCache::Conversion conversion = work->request.conversion;
     WorkList ready;

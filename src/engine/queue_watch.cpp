@@ -1,13 +1,16 @@
 #include <algorithm>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <engine/queue_watch.hpp>
 #include <utility>
 
 namespace framewire::engine {
 
-void QueueWatch::start(Sweep sweep) {
+Result<void> QueueWatch::start(Sweep sweep) {
   sweep_ = std::move(sweep);
-  thread_ = std::thread([this] { run(); });
+  auto started = base::start_thread("fw-watch", [this] { run(); });
+  if (!started) return fail(std::move(started.error()));
+  thread_ = std::move(*started);
+  return {};
 }
 
 void QueueWatch::stop() {
@@ -27,7 +30,6 @@ void QueueWatch::look_by(TimePoint time) {
 }
 
 void QueueWatch::run() {
-  base::name_thread("fw-watch");
   std::unique_lock lock(mutex_);
   while (!stopped_) {
     const TimePoint next = next_;

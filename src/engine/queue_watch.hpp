@@ -4,6 +4,7 @@
 #include <atomic>
 #include <base/clock.hpp>
 #include <condition_variable>
+#include <framewire/status.hpp>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -24,8 +25,8 @@ class QueueWatch {
   QueueWatch(const QueueWatch&) = delete;
   QueueWatch& operator=(const QueueWatch&) = delete;
 
-  /// Throws std::system_error where no thread can be started.
-  void start(Sweep sweep);
+  /// @return busy where no thread can be started
+  [[nodiscard]] Result<void> start(Sweep sweep);
   void stop();
 
   /// A request with this deadline is queued now. Nearly always one comparison.

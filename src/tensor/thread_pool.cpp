@@ -1,6 +1,4 @@
-#include <base/thread_name.hpp>
-#include <new>
-#include <system_error>
+#include <base/start_thread.hpp>
 #include <tensor/thread_pool.hpp>
 
 namespace framewire::tensor {
@@ -14,17 +12,13 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Result<void> ThreadPool::start() try {
-  threads_.reserve(threads_wanted_ - 1);
-  while (threads_.size() + 1 < threads_wanted_) {
+Result<void> ThreadPool::start() {
+  Result<void> started;
+  while (threads_.size() + 1 < threads_wanted_ && started) {
     const std::size_t number = threads_.size() + 1;
-    threads_.emplace_back([this, number] { work(number); });
+    started = base::add_thread(threads_, "fw-tensor", [this, number] { work(number); });
   }
-  return {};
-} catch (const std::system_error& error) {
-  return fail(StatusCode::kBusy, std::string("no thread could be started: ") + error.what());
-} catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "no memory for threads");
+  return started;
 }
 
 void ThreadPool::take_items(std::size_t thread, std::size_t items, const Task& task) {
@@ -36,7 +30,6 @@ void ThreadPool::take_items(std::size_t thread, std::size_t items, const Task& t
 }
 
 void ThreadPool::work(std::size_t thread) {
-  base::name_thread("fw-tensor");
   std::uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   for (;;) {

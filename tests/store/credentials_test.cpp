@@ -148,6 +148,7 @@ TEST(KeptCredentials, AreRenewedOnceBeforeTheyEnd) {
         return S3Credentials{"second", "S", "T", SystemTime(std::chrono::seconds(4'000'000'000))};
       },
       {std::chrono::seconds(61), milliseconds(1)});
+  ASSERT_TRUE(keeper.start());
   const auto until = base::Clock::now() + std::chrono::seconds(60);
   while (keeper.current()->access_key_id == "first" && base::Clock::now() < until) {
     std::this_thread::sleep_for(milliseconds(1));
@@ -162,6 +163,7 @@ TEST(KeptCredentials, ThatHaveEndedAreDeniedWithTheReason) {
       {"first", "S", "T", SystemTime(std::chrono::seconds(1))},
       []() -> Result<S3Credentials> { return fail(StatusCode::kIoError, "no service"); },
       {std::chrono::seconds(1), milliseconds(1)});
+  ASSERT_TRUE(keeper.start());
   const auto until = base::Clock::now() + std::chrono::seconds(60);
   std::string text;
   while (text.find("no service") == std::string::npos && base::Clock::now() < until) {

@@ -4,7 +4,7 @@
 #include <time.h>
 #include <algorithm>
 #include <atomic>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -68,13 +68,13 @@ class DiskCache::Impl {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void start() {
-    threads_.reserve(settings_.read_threads + 2);
-    threads_.emplace_back([this] { write_all(); });
-    threads_.emplace_back([this] { scan_all(); });
-    for (unsigned i = 0; i < settings_.read_threads; ++i) {
-      threads_.emplace_back([this] { run_all(); });
+  Result<void> start() {
+    auto started = base::add_thread(threads_, "fw-cache-write", [this] { write_all(); });
+    if (started) started = base::add_thread(threads_, "fw-cache-scan", [this] { scan_all(); });
+    for (unsigned i = 0; i < settings_.read_threads && started; ++i) {
+      started = base::add_thread(threads_, "fw-cache-read", [this] { run_all(); });
     }
+    return started;
   }
 
   std::optional<FoundEntry> find(const Key& key) noexcept {
@@ -178,7 +178,6 @@ class DiskCache::Impl {
   }
 
   void run_all() noexcept {
-    base::name_thread("fw-cache-read");
     while (true) {
       std::function<void()> task;
       {
@@ -196,12 +195,6 @@ class DiskCache::Impl {
   }
 
   void write_all() noexcept {
-    base::name_thread("fw-cache-write");
-    // A limit of the size of files is an error like others here, and no end of the process.
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGXFSZ);
-    (void)::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     while (true) {
       NewEntry entry;
       {
@@ -334,7 +327,6 @@ class DiskCache::Impl {
   }
 
   void scan_all() noexcept {
-    base::name_thread("fw-cache-scan");
     while (true) {
       const auto begun = Clock::now();
       try {
@@ -399,12 +391,10 @@ Result<std::unique_ptr<DiskCache>> DiskCache::open(CacheSettings settings, Say s
     auto folder = Folder::open(settings.folder);
     if (!folder) return fail(folder.error());
     auto impl = std::make_unique<Impl>(std::move(settings), std::move(say), std::move(*folder));
-    impl->start();
+    if (auto started = impl->start(); !started) return fail(std::move(started.error()));
     return std::unique_ptr<DiskCache>(new DiskCache(std::move(impl)));
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "memory ran out");
-  } catch (const std::system_error& error) {
-    return fail(StatusCode::kBusy, fmt::format("cannot start threads: {}", error.what()));
   }
 }
 

@@ -1,8 +1,7 @@
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <service/source/fetch_error.hpp>
 #include <service/source/file_pool.hpp>
 #include <service/source/file_reader.hpp>
-#include <system_error>
 
 namespace framewire::service::source {
 
@@ -19,9 +18,9 @@ FilePool::~FilePool() {
 }
 
 bool FilePool::start(unsigned threads) {
-  try {
-    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
-  } catch (const std::exception&) {
+  Result<void> started;
+  for (unsigned i = 0; i < threads && started; ++i) {
+    started = base::add_thread(threads_, "fw-files", [this] { run(); });
   }
   return !threads_.empty();
 }
@@ -52,7 +51,6 @@ Fetched<Original> FilePool::read(const FetchJob& job) noexcept {
 }
 
 void FilePool::run() noexcept {
-  base::name_thread("fw-files");
   while (true) {
     std::list<FetchJob> job;
     {

@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <service/source/fetch_error.hpp>
 #include <service/source/origin_loop.hpp>
-#include <system_error>
 
 namespace framewire::service::source {
 namespace {
@@ -47,11 +46,9 @@ bool OriginLoop::start() {
     return false;
   }
   if (settings_.remote && !resolver_.start(settings_.resolver_threads)) return false;
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {
-    return false;
-  }
+  auto started = base::start_thread("fw-origins", [this] { run(); });
+  if (!started) return false;
+  thread_ = std::move(*started);
   return true;
 }
 
@@ -80,7 +77,6 @@ bool OriginLoop::submit(FetchJob& job) noexcept {
 }
 
 void OriginLoop::run() noexcept {
-  base::name_thread("fw-origins");
   while (!ending_.load()) {
     turn();
     curl_multi_poll(multi_.get(), nullptr, 0, poll_ms(), nullptr);

@@ -3,9 +3,8 @@
 #include <resolv.h>
 #include <sys/socket.h>
 #include <algorithm>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <service/source/resolver.hpp>
-#include <system_error>
 
 namespace framewire::service::source {
 namespace {
@@ -58,9 +57,9 @@ void Resolver::stop() noexcept {
 }
 
 bool Resolver::start(unsigned threads) {
-  try {
-    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
-  } catch (const std::exception&) {
+  Result<void> started;
+  for (unsigned i = 0; i < threads && started; ++i) {
+    started = base::add_thread(threads_, "fw-names", [this] { run(); });
   }
   return !threads_.empty();
 }
@@ -99,7 +98,6 @@ void Resolver::look_up(Lookup& lookup) const noexcept {
 }
 
 void Resolver::run() noexcept {
-  base::name_thread("fw-names");
   while (true) {
     std::shared_ptr<Lookup> lookup;
     {

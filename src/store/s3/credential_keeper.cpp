@@ -1,4 +1,4 @@
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <store/s3/credential_keeper.hpp>
 
 namespace framewire::store::s3 {
@@ -6,8 +6,14 @@ namespace framewire::store::s3 {
 using std::chrono::system_clock;
 
 CredentialKeeper::CredentialKeeper(S3Credentials first, RenewCredentials renew, Times times)
-    : renew_(std::move(renew)), times_(times), credentials_(std::move(first)) {
-  if (renew_ && credentials_.expires) thread_ = std::thread([this] { run(); });
+    : renew_(std::move(renew)), times_(times), credentials_(std::move(first)) {}
+
+Result<void> CredentialKeeper::start() {
+  if (!renew_ || !credentials_.expires) return {};
+  auto started = base::start_thread("fw-credentials", [this] { run(); });
+  if (!started) return fail(std::move(started.error()));
+  thread_ = std::move(*started);
+  return {};
 }
 
 CredentialKeeper::~CredentialKeeper() {
@@ -41,7 +47,6 @@ system_clock::time_point CredentialKeeper::next_renewal() const {
 }
 
 void CredentialKeeper::run() {
-  base::name_thread("fw-credentials");
   std::unique_lock lock(mutex_);
   while (!ending_) {
     const auto due = next_renewal();

@@ -23,6 +23,9 @@ class CredentialKeeper {
 
   CredentialKeeper(S3Credentials first, RenewCredentials renew, Times times);
   ~CredentialKeeper();
+  /// Starts the thread that renews them, where they end and can be.
+  /// @return busy where there is none
+  [[nodiscard]] Result<void> start();
   CredentialKeeper(const CredentialKeeper&) = delete;
   CredentialKeeper& operator=(const CredentialKeeper&) = delete;
 

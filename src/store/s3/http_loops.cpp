@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <store/s3/http_loops.hpp>
-#include <system_error>
 
 namespace framewire::store::s3 {
 namespace {
@@ -29,11 +28,9 @@ Result<void> HttpLoop::start() {
           CURLM_OK) {
     return fail(StatusCode::kBusy, "libcurl has no handle");
   }
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    return fail(StatusCode::kBusy, std::string("no thread for requests: ") + error.what());
-  }
+  auto started = base::start_thread("fw-store", [this] { run(); });
+  if (!started) return fail(std::move(started.error()));
+  thread_ = std::move(*started);
   return {};
 }
 
@@ -49,7 +46,6 @@ void HttpLoop::submit(std::unique_ptr<HttpTask> task) {
 }
 
 void HttpLoop::run() noexcept {
-  base::name_thread("fw-store");
   while (!ending_.load()) {
     {
       const std::lock_guard lock(mutex_);

@@ -3,7 +3,6 @@
 #include <store/digest.hpp>
 #include <store/s3/find_credentials.hpp>
 #include <store/s3/s3_client.hpp>
-#include <system_error>
 #include <thread>
 
 namespace framewire::store::s3 {
@@ -75,11 +74,10 @@ Result<std::unique_ptr<S3Client>> S3Client::make(const std::string& bucket,
   if (!bucket.empty()) client->own_address_ = *std::move(address);
   auto found = find_credentials(settings, *profile, client->region_, environment);
   if (!found) return fail(std::move(found.error()));
-  try {
-    client->credentials_ = std::make_unique<CredentialKeeper>(
-        std::move(found->credentials), std::move(found->renew), CredentialKeeper::Times{});
-  } catch (const std::system_error& error) {
-    return fail(StatusCode::kBusy, std::string("no thread for credentials: ") + error.what());
+  client->credentials_ = std::make_unique<CredentialKeeper>(
+      std::move(found->credentials), std::move(found->renew), CredentialKeeper::Times{});
+  if (auto renewing = client->credentials_->start(); !renewing) {
+    return fail(std::move(renewing.error()));
   }
   client->context_.credentials = client->credentials_.get();
   if (auto started = client->start(settings); !started) return fail(std::move(started.error()));

@@ -1,10 +1,12 @@
-// Memory that runs out while an engine starts ends no process: the engine is refused, or it works.
+// Memory or threads that run out while an engine starts end no process: the engine is refused, or
+// it works.
 #include <gtest/gtest.h>
 #include <atomic>
 #include <framewire/completion_queue.hpp>
 #include <future>
 #include <memory>
 #include <tests/service/support/failing_memory.hpp>
+#include <tests/service/support/failing_threads.hpp>
 #include <tests/support/held_engine.hpp>
 #include <tests/unit/engine/fake_lanes.hpp>
 #include <thread>
@@ -15,20 +17,21 @@ namespace {
 
 using namespace fake;
 using service::test::FailingMemory;
+using service::test::FailingThreads;
 
-// Starts with the n-th allocation failing, for each n until none fails any more.
+// Starts with the n-th of what `Failing` counts failing, for each n until none fails any more.
 // @param prepare  makes what is handed to `start`, with memory that does not run out
-template <typename Prepare, typename Start>
+template <typename Failing = FailingMemory, typename Prepare, typename Start>
 int exhaust(const Prepare& prepare, const Start& start) {
   int failures = 0;
   for (long n = 1; n < 3'000; ++n) {
     auto prepared = prepare();
-    const FailingMemory memory(n);
+    const Failing failing(n);
     const auto made = start(std::move(prepared));
-    const bool failed = memory.failed();
-    EXPECT_TRUE(made || failed) << "allocation " << n;
+    const bool failed = failing.failed();
+    EXPECT_TRUE(made || failed) << n;
     if (!made) {
-      EXPECT_EQ(made.error().code(), StatusCode::kBusy) << "allocation " << n;
+      EXPECT_EQ(made.error().code(), StatusCode::kBusy) << n;
     }
     if (!failed) return failures;
     ++failures;
@@ -49,6 +52,20 @@ TEST(EngineMemoryAttack, EveryAllocationOfAStartWithLanesFails) {
         return Dispatcher::make(options, std::move(devices));
       });
   EXPECT_GE(failures, 4) << "each lane makes a codec";
+}
+
+TEST(EngineMemoryAttack, EveryThreadOfAStartIsRefused) {
+  Script script;
+  EngineOptions options;
+  options.threads = 2;
+  const int refused = exhaust<FailingThreads>(
+      [&] {
+        return devices_of({&script, &script}, 2);
+      },
+      [&](std::vector<DeviceLanes> devices) {
+        return Dispatcher::make(options, std::move(devices));
+      });
+  EXPECT_GE(refused, 1 + 2 + 1 + 2 * 2) << "watch, host threads, profiles, lanes";
 }
 
 TEST(EngineMemoryAttack, EveryAllocationOfAStartOnTheHostFails) {
