@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/start_thread.hpp>
 #include <chrono>
 #include <split/scatter.hpp>
 #include <utility>
@@ -21,7 +22,16 @@ Scatter::Scatter(std::deque<NewWorker> workers, Ready ready) : ready_(std::move(
     device.worker = std::make_unique<SplitWorker>(std::move(made.stages),
                                                   std::move(made.ends.second), devices_.size() - 1);
   }
-  thread_ = std::thread([this] { main(); });
+}
+
+Result<void> Scatter::start() {
+  for (Device& device : devices_) {
+    if (auto started = device.worker->start(); !started) return started;
+  }
+  auto started = base::start_thread("fw-split-gather", [this] { main(); });
+  if (!started) return fail(std::move(started.error()));
+  thread_ = std::move(*started);
+  return {};
 }
 
 Scatter::~Scatter() {
@@ -30,7 +40,7 @@ Scatter::~Scatter() {
     stop_ = true;
   }
   handed_in_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Scatter::hand_in(std::shared_ptr<Group> group) {
@@ -76,7 +86,7 @@ void Scatter::main() {
       }
     }
     bool moved = next != nullptr;
-    if (next) start(next);
+    if (next) start_group(next);
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       if (!devices_[i].lost && step(devices_[i], i)) moved = true;
     }
@@ -84,7 +94,7 @@ void Scatter::main() {
   }
 }
 
-void Scatter::start(const std::shared_ptr<Group>& group) {
+void Scatter::start_group(const std::shared_ptr<Group>& group) {
   // All parcels are counted before one is under way, so that none seems to be the last.
   group->open_parcels =
       static_cast<std::size_t>(std::count_if(group->parcels.begin(), group->parcels.end(),

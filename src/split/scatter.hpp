@@ -45,6 +45,8 @@ class Scatter {
   ~Scatter();
   Scatter(const Scatter&) = delete;
   Scatter& operator=(const Scatter&) = delete;
+  /// Starts the thread, and those of the workers. @return busy where there are too few
+  [[nodiscard]] Result<void> start();
 
   /// Takes a group whose parcels hold the decoded rows, and are laid out for the resampled ones.
   void hand_in(std::shared_ptr<Group> group);
@@ -74,7 +76,7 @@ class Scatter {
 
   void main();
   [[nodiscard]] bool idle() const;
-  void start(const std::shared_ptr<Group>& group);
+  void start_group(const std::shared_ptr<Group>& group);
   [[nodiscard]] Result<void> start_parcel(Device& device, std::size_t index,
                                           const std::shared_ptr<Group>& group);
   bool step(Device& device, std::size_t index);

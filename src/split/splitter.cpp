@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/start_thread.hpp>
 #include <engine/fallback.hpp>
 #include <new>
 #include <split/splitter.hpp>
@@ -30,14 +31,16 @@ Splitter::Splitter(std::size_t in_flight, PictureForm form, bool on_gpu)
                     : PictureQueue::Bounds{in_flight, 1, in_flight}) {}
 
 Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_t in_flight,
-                                                 PictureForm form) {
+                                                 PictureForm form) try {
   Parties host;
   host.workers.assign(workers, -1);
   return make(host, in_flight, form);
+} catch (const std::bad_alloc&) {
+  return fail(out_of_memory());
 }
 
 Result<std::unique_ptr<Splitter>> Splitter::make(const Parties& parties, std::size_t in_flight,
-                                                 PictureForm form) {
+                                                 PictureForm form) try {
   if (parties.workers.empty() || in_flight == 0) {
     return fail(StatusCode::kInvalidInput,
                 fmt::format("a split over {} workers with {} pictures in flight; 1 or more of each",
@@ -52,6 +55,8 @@ Result<std::unique_ptr<Splitter>> Splitter::make(const Parties& parties, std::si
   std::unique_ptr<Splitter> splitter(new Splitter(in_flight, form, on_gpu != 0));
   if (auto started = splitter->start(parties); !started) return fail(started.error());
   return splitter;
+} catch (const std::bad_alloc&) {
+  return fail(out_of_memory());
 }
 
 Result<std::unique_ptr<Stages>> Splitter::make_stages(int device) const {
@@ -85,13 +90,18 @@ Result<void> Splitter::start(const Parties& parties) {
     resampled_.push_back(std::move(group));
     results_.notify_one();
   });
+  auto started = scatter_->start();
   for (const auto& stages : decoders_) {
-    threads_.emplace_back([this, &stages] { decoder_main(*stages); });
+    if (!started) break;
+    started =
+        base::add_thread(threads_, "fw-split-decode", [this, &stages] { decoder_main(*stages); });
   }
   for (const auto& stages : encoders_) {
-    threads_.emplace_back([this, &stages] { encoder_main(*stages); });
+    if (!started) break;
+    started =
+        base::add_thread(threads_, "fw-split-encode", [this, &stages] { encoder_main(*stages); });
   }
-  return {};
+  return started;
 }
 
 Splitter::~Splitter() {

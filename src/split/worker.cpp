@@ -1,4 +1,5 @@
 #include <base/clock.hpp>
+#include <base/start_thread.hpp>
 #include <split/worker.hpp>
 #include <utility>
 
@@ -11,10 +12,14 @@ using transport::Direction;
 
 SplitWorker::SplitWorker(std::unique_ptr<Stages> stages, transport::Channel channel,
                          std::size_t index)
-    : stages_(std::move(stages)),
-      channel_(std::move(channel)),
-      index_(index),
-      thread_([this] { main(); }) {}
+    : stages_(std::move(stages)), channel_(std::move(channel)), index_(index) {}
+
+Result<void> SplitWorker::start() {
+  auto started = base::start_thread("fw-split-worker", [this] { main(); });
+  if (!started) return fail(std::move(started.error()));
+  thread_ = std::move(*started);
+  return {};
+}
 
 SplitWorker::~SplitWorker() {
   {
@@ -22,7 +27,7 @@ SplitWorker::~SplitWorker() {
     stop_ = true;
   }
   assigned_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void SplitWorker::assign(std::shared_ptr<const Group> group) {

@@ -31,6 +31,8 @@ class SplitWorker {
   ~SplitWorker();
   SplitWorker(const SplitWorker&) = delete;
   SplitWorker& operator=(const SplitWorker&) = delete;
+  /// @return busy where no thread can be started
+  [[nodiscard]] Result<void> start();
 
   /// Hands over the worker's parcel of a group. The decoded rows come next, for a lease that the
   /// worker grants; the resampled ones go to the lease that it was granted. Where memory runs out,
