@@ -14,6 +14,7 @@
 #include <service/workers/process.hpp>
 #include <service/workers/quarantine.hpp>
 #include <service/workers/worker_pool.hpp>
+#include <string_view>
 #include <thread>
 
 namespace framewire::service::workers {
@@ -133,6 +134,9 @@ class WorkerPool::State {
   void start_worker(Seat& seat);
   void look_for_answer(Seat& seat, Clock::time_point now);
   [[nodiscard]] Result<void> welcome(Worker& worker);
+  [[nodiscard]] Result<void> begin_session(Worker& worker, ipc::SharedPages pages);
+  void add_devices(const StartAnswer& answer);
+  void report_end(const ProcessEnd& end, int pid, std::size_t lost) noexcept;
   void seat_worker(Seat& seat);
   void start_failed(Seat& seat, const Status& why);
   void watch(Worker& worker, Clock::time_point now);
@@ -140,10 +144,10 @@ class WorkerPool::State {
   void retire(Clock::time_point now);
   void remove_serving(const Worker& worker) noexcept;
   void end_all() noexcept;
-  void tell(std::string what, std::string why, int pid) noexcept;
+  void tell(std::string_view what, std::string_view why, int pid) noexcept;
   /// What somebody may have to look after.
-  void warn(std::string what, std::string why, int pid) noexcept;
-  void emit(WorkerEvent event) noexcept;
+  void warn(std::string_view what, std::string_view why, int pid) noexcept;
+  void emit(std::string_view what, std::string_view why, int pid, bool is_failure) noexcept;
 
   // After a death: verdicts.cpp.
   void judge(Jobs lost, Cause cause);

@@ -5,11 +5,11 @@
 #include <unistd.h>
 #include <algorithm>
 #include <base/passed_files.hpp>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
+#include <exception>
 #include <new>
 #include <service/workers/deal.hpp>
 #include <service/workers/pool_state.hpp>
-#include <system_error>
 #include <utility>
 
 namespace framewire::service::workers {
@@ -34,27 +34,31 @@ Milliseconds pause_after(unsigned failures) {
 
 }  // namespace
 
-void WorkerPool::State::tell(std::string what, std::string why, int pid) noexcept {
-  emit({std::move(what), std::move(why), pid, /*is_failure=*/false});
+void WorkerPool::State::tell(std::string_view what, std::string_view why, int pid) noexcept {
+  emit(what, why, pid, /*is_failure=*/false);
 }
 
-void WorkerPool::State::warn(std::string what, std::string why, int pid) noexcept {
-  emit({std::move(what), std::move(why), pid, /*is_failure=*/true});
+void WorkerPool::State::warn(std::string_view what, std::string_view why, int pid) noexcept {
+  emit(what, why, pid, /*is_failure=*/true);
 }
 
-void WorkerPool::State::emit(WorkerEvent event) noexcept {
+void WorkerPool::State::emit(std::string_view what, std::string_view why, int pid,
+                             bool is_failure) noexcept {
   if (!options_.on_event) return;
   try {
-    options_.on_event(event);
+    options_.on_event({std::string(what), std::string(why), pid, is_failure});
   } catch (...) {
-    // What an owner's function throws is dropped: the pool has others to serve.
+    // What an owner's function throws is dropped, as is what there is no memory to tell: the pool
+    // has others to serve.
   }
 }
 
 Result<void> WorkerPool::State::start() {
   if (!event_.valid()) return fail(StatusCode::kBusy, "no descriptor is left for an event");
   auto begun = begun_.get_future();
-  supervisor_ = std::thread([this] { supervise(); });
+  auto started = base::start_thread("fw-workers", [this] { supervise(); });
+  if (!started) return fail(std::move(started.error()));
+  supervisor_ = std::move(*started);
   return begun.get();
 }
 
@@ -70,16 +74,19 @@ void WorkerPool::State::restart_workers() {
 }
 
 void WorkerPool::State::supervise() noexcept {
-  base::name_thread("fw-workers");
   while (!stopping_) {
-    // What throws is memory that ran out: whatever was not done is due at the next look.
+    // Whatever was not done is due at the next look. What throws is nearly always memory that ran
+    // out, but not by any rule: the log has it as it was thrown.
     try {
       look_after(Clock::now());
       wait();
+      continue;
+    } catch (const std::exception& error) {
+      warn("workers not looked after", error.what(), 0);
     } catch (...) {
-      warn("workers not looked after", "memory ran out", 0);
-      std::this_thread::sleep_for(kTick);
+      warn("workers not looked after", "an exception that nobody expected", 0);
     }
+    std::this_thread::sleep_for(kTick);
   }
   end_all();
 }
@@ -104,7 +111,9 @@ void WorkerPool::State::look_after(Clock::time_point now) {
         std::ranges::any_of(seats_, [](const Seat& seat) { return seat.current != nullptr; });
     if (one_runs || all_failed(1)) {
       has_begun_ = true;
-      begun_.set_value(one_runs ? Result<void>() : fail(*first_failure_));
+      begun_.set_value(
+          one_runs ? Result<void>()
+                   : fail(first_failure_.value_or(Status(StatusCode::kBusy, "memory ran out"))));
     }
   }
   sweep(now);
@@ -195,7 +204,7 @@ void WorkerPool::State::look_for_answer(Seat& seat, Clock::time_point now) {
 }
 
 /// Looks for the worker's answer. @return why it cannot work
-Result<void> WorkerPool::State::welcome(Worker& worker) {
+Result<void> WorkerPool::State::welcome(Worker& worker) try {
   if (!worker.socket) return {};
   StartAnswer answer;
   auto message = worker.socket->receive_now(writable_bytes_of(answer));
@@ -217,15 +226,27 @@ Result<void> WorkerPool::State::welcome(Worker& worker) {
   // much of the bandwidth.
   worker.lends_slices = answer.device_count != 0;
   base::refuse_files(worker.socket->fd());  // there are no more to come
+  add_devices(answer);
+  return begin_session(worker, std::move(*pages));
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
+/// Takes the worker's socket, whether or not there is a session afterwards: a worker without one
+/// cannot work, and is ended.
+Result<void> WorkerPool::State::begin_session(Worker& worker, ipc::SharedPages pages) {
   auto session =
-      std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket),
+      std::make_shared<client::Session>(std::move(pages), std::move(*worker.socket),
                                         client::Session::Settings{.lends = worker.lends_slices});
   worker.socket.reset();
-  worker.receiver = std::thread([session] {
-    base::name_thread("fw-worker-recv");
-    session->receive();
-  });
+  auto receiver = base::start_thread("fw-worker-recv", [session] { session->receive(); });
+  if (!receiver) return fail(std::move(receiver.error()));
+  worker.receiver = std::move(*receiver);
   worker.session = std::move(session);
+  return {};
+}
+
+void WorkerPool::State::add_devices(const StartAnswer& answer) {
   const std::lock_guard lock(mutex_);
   if (answer.device_count != 0) window_ = sizes_.slots / 2;
   for (std::uint32_t i = 0; i < answer.device_count; ++i) {
@@ -234,17 +255,19 @@ Result<void> WorkerPool::State::welcome(Worker& worker) {
         devices_, [&](const EngineDevice& device) { return device.ordinal == ordinal; });
     if (!known) devices_.push_back({ordinal, {}, false});
   }
-  return {};
 }
 
 /// Gives a worker that is ready its place; who had it gets no more.
 void WorkerPool::State::seat_worker(Seat& seat) {
   seat.coming->since = seat.coming->probed = Clock::now();
-  if (seat.current != nullptr) retiring_.push_back(seat.current);
+  // All that throws comes first, so that a worker is never in both places. There is memory for all
+  // workers at once, as end_all() needs it.
+  retiring_.reserve(retiring_.size() + seats_.size() + 1);
   {
     const std::lock_guard lock(mutex_);
     serving_.push_back(seat.coming);
   }
+  if (seat.current != nullptr) retiring_.push_back(seat.current);
   if (seat.current != nullptr) remove_serving(*seat.current);
   seat.current = std::move(seat.coming);
   seat.is_to_renew = false;
@@ -320,6 +343,7 @@ bool WorkerPool::State::has_ended(Worker& worker, bool expected) {
   remove_serving(worker);
   // The socket has closed with the process: this ends once all answers have been taken.
   worker.receiver.join();
+  // From here on nothing throws: who has no process and no thread any more is not looked at again.
   Jobs lost;
   {
     const std::lock_guard lock(mutex_);
@@ -334,10 +358,17 @@ bool WorkerPool::State::has_ended(Worker& worker, bool expected) {
   const Cause cause = worker.hung ? Cause::kHung : killed ? Cause::kKilled : Cause::kCrash;
   ++(cause == Cause::kHung ? hung_ : cause == Cause::kKilled ? killed_ : crashed_);
   if (worker.condemned) ++lost_devices_;
-  warn("worker ended", fmt::format("{}, with {} requests in hand", end->to_string(), lost.size()),
-       pid);
+  report_end(*end, pid, lost.size());
   judge(std::move(lost), worker.stopped ? Cause::kKilled : cause);
   return true;
+}
+
+void WorkerPool::State::report_end(const ProcessEnd& end, int pid, std::size_t lost) noexcept {
+  try {
+    warn("worker ended", fmt::format("{}, with {} requests in hand", end.to_string(), lost), pid);
+  } catch (const std::bad_alloc&) {
+    warn("worker ended", {}, pid);
+  }
 }
 
 /// Ends workers that have been replaced, once they have answered what they have.

@@ -75,12 +75,11 @@ void WorkerPool::State::convict(Jobs& lost, Jobs::iterator guilty) {
     }
   }
   refused_ += all.size();
-  std::string name = "an input";
   try {
-    name = Quarantine::name_of(jpeg);
-  } catch (const std::bad_alloc&) {  // then the log does without
+    warn("input quarantined", "two workers ended while decoding " + Quarantine::name_of(jpeg), 0);
+  } catch (const std::bad_alloc&) {
+    warn("input quarantined", "two workers ended while decoding an input", 0);
   }
-  warn("input quarantined", "two workers ended while decoding " + name, 0);
   deliver_all(all, StatusCode::kInvalidInput, kQuarantined);
 }
 

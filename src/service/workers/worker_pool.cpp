@@ -4,7 +4,6 @@
 #include <new>
 #include <service/workers/pool_state.hpp>
 #include <service/workers/worker_pool.hpp>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -74,9 +73,6 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::make(WorkerPoolOptions options) 
     return std::unique_ptr<WorkerPool>(new WorkerPool(std::move(state)));
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "memory ran out");
-  } catch (const std::system_error& error) {
-    return fail(StatusCode::kBusy,
-                fmt::format("cannot start a thread: {}", error.code().message()));
   }
 }
 
