@@ -2,7 +2,7 @@
 #include <poll.h>
 #include <algorithm>
 #include <atomic>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <base/wake_event.hpp>
 #include <condition_variable>
 #include <ipc/greeting.hpp>
@@ -11,7 +11,6 @@
 #include <service/local/local_server.hpp>
 #include <service/local/socket_file.hpp>
 #include <service/local/visitors.hpp>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -79,12 +78,9 @@ class LocalServer::Impl {
 
   Result<void> start() {
     if (!event_.valid()) return fail(StatusCode::kBusy, "no descriptor is left for an event");
-    try {
-      listener_ = std::thread([this] { listen(); });
-    } catch (const std::system_error& error) {
-      return fail(StatusCode::kBusy,
-                  fmt::format("cannot start the thread that listens: {}", error.code().message()));
-    }
+    auto started = base::start_thread("fw-local", [this] { listen(); });
+    if (!started) return fail(std::move(started.error()));
+    listener_ = std::move(*started);
     return {};
   }
 
@@ -120,6 +116,7 @@ class LocalServer::Impl {
  private:
   struct Client {
     std::thread thread;
+    base::FileDescriptor socket;                  ///< until there is a connection
     std::unique_ptr<LocalConnection> connection;  ///< from the greeting to the end
     pid_t pid = 0;
     uid_t uid = 0;
@@ -136,7 +133,6 @@ class LocalServer::Impl {
   }
 
   void listen() {
-    base::name_thread("fw-local");
     bool accepts = true;
     while (!stopping_ && !draining_) {
       try {
@@ -165,25 +161,33 @@ class LocalServer::Impl {
     auto client = std::make_unique<Client>();
     client->pid = visitor.pid;
     client->uid = visitor.uid;
-    auto entered = hello ? enter(*client, *hello) : fail(hello.error());
-    if (!entered) return send_away(visitor, entered.error());
-    Client& added = *client;
-    const std::lock_guard lock(mutex_);
-    try {
-      clients_.push_back(std::move(client));
-      added.thread = std::thread(
-          [this, &added, sizes = *entered, socket = std::move(visitor.socket)]() mutable {
-            serve(added, sizes, std::move(socket));
-          });
-    } catch (...) {
-      held_bytes_ -= added.bytes;
-      if (!clients_.empty() && clients_.back().get() == &added) clients_.pop_back();
-      // Where the thread's function has taken the socket it has been closed with it.
-      send_away(visitor, {StatusCode::kBusy, "no thread is left to serve another client"});
-    }
+    const auto begun = hello ? begin(client, *hello, visitor) : fail(hello.error());
+    if (!begun) send_away(visitor, begun.error());
   }
 
-  /// Reserves a place and its bytes.
+  /// Gives a client its place and its thread.
+  /// @param made     the client; taken, unless this fails
+  /// @param visitor  its socket is taken, unless this fails
+  Result<void> begin(std::unique_ptr<Client>& made, const ipc::Hello& hello, Visitor& visitor) {
+    Client& client = *made;
+    const std::lock_guard lock(mutex_);
+    clients_.reserve(clients_.size() + 1);  // nothing throws once there is a thread
+    const auto entered = enter(client, hello);
+    if (!entered) return fail(entered.error());
+    client.socket = std::move(visitor.socket);
+    auto started = base::start_thread("fw-local-client",
+                                      [this, &client, sizes = *entered] { serve(client, sizes); });
+    if (!started) {
+      held_bytes_ -= client.bytes;
+      visitor.socket = std::move(client.socket);
+      return fail(std::move(started.error()));
+    }
+    client.thread = std::move(*started);
+    clients_.push_back(std::move(made));
+    return {};
+  }
+
+  /// Reserves a place and its bytes. Called with the lock held.
   Result<ipc::AreaSizes> enter(Client& client, const ipc::Hello& hello) {
     const auto& uids = options_.uids;
     if (!uids.empty() && std::ranges::find(uids, client.uid) == uids.end()) {
@@ -191,7 +195,6 @@ class LocalServer::Impl {
     }
     const ipc::AreaSizes sizes = granted(hello, options_);
     client.bytes = sizes.input_bytes + sizes.output_bytes;
-    const std::lock_guard lock(mutex_);
     if (auto within = check_share(client); !within) return fail(within.error());
     const auto served = std::ranges::count_if(clients_, [](const auto& c) { return !c->done; });
     if (static_cast<std::size_t>(served) >= options_.max_clients) {
@@ -236,11 +239,10 @@ class LocalServer::Impl {
   }
 
   /// A client's thread.
-  void serve(Client& client, const ipc::AreaSizes& sizes, base::FileDescriptor socket) noexcept {
-    base::name_thread("fw-local-client");
+  void serve(Client& client, const ipc::AreaSizes& sizes) noexcept {
     Status end = [&]() -> Status {
       try {
-        if (auto made = make_connection(client, sizes, std::move(socket)); !made) {
+        if (auto made = make_connection(client, sizes); !made) {
           return made.error();
         }
         tell({LocalEvent::Kind::kConnected, client.pid, client.uid,
@@ -268,9 +270,8 @@ class LocalServer::Impl {
     event_.notify();
   }
 
-  Result<void> make_connection(Client& client, const ipc::AreaSizes& sizes,
-                               base::FileDescriptor socket) {
-    transport::shared::LocalPeer peer(std::move(socket));
+  Result<void> make_connection(Client& client, const ipc::AreaSizes& sizes) {
+    transport::shared::LocalPeer peer(std::move(client.socket));
     const auto refuse = [&](const Status& why) {
       const ipc::Word word = ipc::make_word(why);
       (void)peer.send(std::as_bytes(std::span(&word, 1)));

@@ -79,6 +79,7 @@ Result<ipc::MessageHead> RemoteClientConnection::await_hello() {
   }
   auto began = begin_fetch(*lease, {});
   if (!began) return fail(began.error());
+  if (!*began) return fail(StatusCode::kBusy, "no room is left to fetch the greeting");
   const Fetch& fetch = fetches_.front();
   if (auto done = wait_for([&] { return channel_.done(fetch.transfer); }, deadline); !done) {
     return fail(done.error());

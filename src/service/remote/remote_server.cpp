@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <condition_variable>
 #include <functional>
 #include <list>
@@ -10,7 +10,6 @@
 #include <service/remote/connection.hpp>
 #include <service/remote/remote_server.hpp>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -73,12 +72,9 @@ class RemoteServer::Impl {
   Impl& operator=(const Impl&) = delete;
 
   Result<void> start() {
-    try {
-      accepting_ = std::thread([this] { accept(); });
-    } catch (const std::system_error& error) {
-      return fail(StatusCode::kBusy,
-                  fmt::format("cannot start the thread that accepts: {}", error.code().message()));
-    }
+    auto started = base::start_thread("fw-remote", [this] { accept(); });
+    if (!started) return fail(std::move(started.error()));
+    accepting_ = std::move(*started);
     return {};
   }
 
@@ -125,6 +121,8 @@ class RemoteServer::Impl {
     bool done = false;
   };
 
+  using Clients = std::list<std::unique_ptr<Client>>;
+
   void stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -134,7 +132,6 @@ class RemoteServer::Impl {
   }
 
   void accept() {
-    base::name_thread("fw-remote");
     const auto goes_on = [this] {
       const std::lock_guard lock(mutex_);
       return !stopping_ && !draining_;
@@ -180,29 +177,39 @@ class RemoteServer::Impl {
   }
 
   void enter(transport::Channel channel) {
-    auto client = std::make_unique<Client>();
-    client->name = channel.config().peer;
-    client->connection = std::make_unique<RemoteClientConnection>(common_, user_of(client->name),
-                                                                  std::move(channel));
+    Clients one;
+    one.push_back(std::make_unique<Client>());
+    Client& client = *one.front();
+    client.name = channel.config().peer;
+    client.connection =
+        std::make_unique<RemoteClientConnection>(common_, user_of(client.name), std::move(channel));
+    const auto begun = begin(one);
+    if (!begun) tell({RemoteEvent::Kind::kRefused, client.name, begun.error()});
+  }
+
+  /// Gives a client its thread, which serves it or tells it why it is not served.
+  /// @param one  the client; empty afterwards, unless this fails
+  /// @return busy where it gets no thread
+  Result<void> begin(Clients& one) {
+    Client& client = *one.front();
     const std::lock_guard lock(mutex_);
-    client->refusal = refusal_of(client->name);
+    client.refusal = refusal_of(client.name);
     const auto refusals = std::ranges::count_if(
         clients_, [](const auto& other) { return !other->done && other->refusal; });
-    if (client->refusal && static_cast<std::size_t>(refusals) >= kMaxRefusals) return;
-    if (stopping_) client->connection->stop();
-    if (draining_) client->connection->drain();
-    Client& added = *client;
-    clients_.push_back(std::move(client));
-    try {
-      added.thread = std::thread([this, &added] { serve(added); });
-    } catch (...) {
-      clients_.pop_back();
+    if (client.refusal && static_cast<std::size_t>(refusals) >= kMaxRefusals) {
+      return fail(*client.refusal);
     }
+    if (stopping_) client.connection->stop();
+    if (draining_) client.connection->drain();
+    auto started = base::start_thread("fw-remote-peer", [this, &client] { serve(client); });
+    if (!started) return fail(std::move(started.error()));
+    client.thread = std::move(*started);
+    clients_.splice(clients_.end(), one);
+    return {};
   }
 
   /// A client's thread.
   void serve(Client& client) noexcept {
-    base::name_thread("fw-remote-peer");
     auto kind = RemoteEvent::Kind::kRefused;
     const Status end = [&]() -> Status {
       try {
@@ -249,7 +256,7 @@ class RemoteServer::Impl {
 
   /// Joins threads that have ended; with `all`, those that are about to.
   void reap(bool all) {
-    std::list<std::unique_ptr<Client>> over;
+    Clients over;
     {
       const std::lock_guard lock(mutex_);
       for (auto place = clients_.begin(); place != clients_.end();) {
@@ -272,7 +279,7 @@ class RemoteServer::Impl {
   bool stopping_ = false;
   bool draining_ = false;
   bool accepts_ = true;
-  std::list<std::unique_ptr<Client>> clients_;
+  Clients clients_;
   std::thread accepting_;
 };
 

@@ -1,0 +1,50 @@
+// Clients for whom there is no thread are told of, and the next one is served.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tests/service/remote/remote_server_fixture.hpp>
+#include <tests/service/support/failing_threads.hpp>
+
+namespace framewire::service::remote::test {
+namespace {
+
+using service::test::FailingThreads;
+using testing::HasSubstr;
+
+class RemoteStartAttack : public RemoteServerTest {};
+
+TEST_F(RemoteStartAttack, AClientWithoutAThreadIsToldOfAndCounted) {
+  start();
+  // The listener's thread for the greeting comes first, then the client's own.
+  const FailingThreads failing(2, service::test::Starter::kModule);
+  const auto refused = Client::connect(address(), session("keys", "ann"), small_client());
+  EXPECT_FALSE(refused);
+  const Status why = end_of(RemoteEvent::Kind::kRefused);
+  EXPECT_EQ(why.code(), StatusCode::kBusy);
+  EXPECT_THAT(why.message(), HasSubstr("fw-remote-peer"));
+  EXPECT_EQ(counters_.refused_connections, 1u);
+  EXPECT_EQ(server_->stats().clients, 0u);
+  EXPECT_TRUE(connect().resize(photo(), width(20)));
+}
+
+// Only so many are told why they are not served; the others are counted all the same. Channels
+// that say nothing stay: the server waits for a moment for each to take its last word.
+TEST_F(RemoteStartAttack, EveryRefusalIsToldOfAndCounted) {
+  RemoteServerOptions options;
+  options.max_clients = 1;
+  options.client_share_percent = 100;
+  start(options);
+  const Client served = connect();
+  constexpr std::size_t kMany = 24;
+  std::vector<transport::Channel> silent;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    auto channel = transport::connect(address(), session());
+    ASSERT_TRUE(channel) << channel.error().to_string();
+    silent.push_back(std::move(*channel));
+  }
+  EXPECT_TRUE(soon([&] { return count(RemoteEvent::Kind::kRefused) == kMany; }))
+      << count(RemoteEvent::Kind::kRefused);
+  EXPECT_EQ(counters_.refused_connections, kMany);
+}
+
+}  // namespace
+}  // namespace framewire::service::remote::test
