@@ -1,13 +1,16 @@
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <new>
 #include <service/http/aside_threads.hpp>
 #include <utility>
 
 namespace framewire::service::http {
 
-AsideThreads::AsideThreads(unsigned threads) {
-  threads_.reserve(threads);
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+Result<void> AsideThreads::start(unsigned threads) {
+  Result<void> started;
+  for (unsigned i = 0; i < threads && started; ++i) {
+    started = base::add_thread(threads_, "fw-aside", [this] { work(); });
+  }
+  return started;
 }
 
 AsideThreads::~AsideThreads() {
@@ -31,7 +34,6 @@ bool AsideThreads::run(std::function<void()> task) {
 }
 
 void AsideThreads::work() {
-  base::name_thread("fw-aside");
   while (true) {
     std::function<void()> task;
     {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <framewire/status.hpp>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -14,12 +15,13 @@ namespace framewire::service::http {
 /// Runs tasks in the order in which they come. Thread safety: run() from any thread.
 class AsideThreads {
  public:
-  /// Throws std::system_error where threads cannot be started.
-  explicit AsideThreads(unsigned threads);
+  AsideThreads() = default;
   /// Runs what waits, then ends.
   ~AsideThreads();
   AsideThreads(const AsideThreads&) = delete;
   AsideThreads& operator=(const AsideThreads&) = delete;
+  /// @return busy where not all threads could be started
+  [[nodiscard]] Result<void> start(unsigned threads);
 
   /// @param task  what it throws is dropped
   /// @return false where memory ran out. Unbounded: whoever calls bounds what is under way

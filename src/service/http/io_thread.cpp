@@ -5,10 +5,11 @@
 #include <netinet/tcp.h>
 #include <sys/eventfd.h>
 #include <algorithm>
-#include <base/thread_name.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <service/http/http1_connection.hpp>
 #include <service/http/io_thread.hpp>
 
@@ -108,19 +109,28 @@ Result<void> IoThread::listen(ListeningSocket listener, bool metrics) {
 }
 
 void IoThread::run() noexcept {
-  base::name_thread("fw-http");
   while (!context_.stopped()) {
-    // What a handler throws is memory that ran out: the connection concerned is closed by its
-    // deadline, if it has not closed itself, and the others go on.
+    // Where a handler throws, which is nearly always since memory ran out, its connection is closed
+    // by its deadline, if it has not closed itself, and the others go on.
     try {
       tick();
       context_.run();
+    } catch (const std::exception& error) {
+      handler_threw(error.what());
     } catch (...) {
-      shared_.log.say("error", "a handler ran out of memory");
-      accept_anew();
+      handler_threw("an exception that nobody expected");
     }
   }
   tell_unlogged();
+}
+
+void IoThread::handler_threw(const char* what) noexcept {
+  try {
+    shared_.log.say("error", fmt::format("a handler of a connection failed: {}", what));
+  } catch (const std::bad_alloc&) {
+    shared_.log.say("error", "a handler of a connection failed: memory ran out");
+  }
+  accept_anew();
 }
 
 bool IoThread::logs_refusal() noexcept {

@@ -118,6 +118,7 @@ class IoThread {
   void tick();
   void make_way(Connection::Clock::time_point now);
   void tell_unlogged() noexcept;
+  void handler_threw(const char* what) noexcept;
   void wait_for_answers();
   void take_answers();
   void hand_in();

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <time.h>
-#include <base/thread_name.hpp>
+#include <base/start_thread.hpp>
 #include <chrono>
 #include <iterator>
 #include <service/http/log.hpp>
@@ -47,8 +47,12 @@ std::string to_json(const RequestLine& line, std::int64_t unix_ms) {
   return out + "}\n";
 }
 
-Log::Log(LogSink sink) : sink_(std::move(sink)) {
-  if (sink_) thread_ = std::thread([this] { run(); });
+Result<void> Log::start() {
+  if (!sink_) return {};
+  auto started = base::start_thread("fw-log", [this] { run(); });
+  if (!started) return fail(std::move(started.error()));
+  thread_ = std::move(*started);
+  return {};
 }
 
 Log::~Log() {
@@ -107,7 +111,6 @@ void Log::add(std::string line) {
 }
 
 void Log::run() {
-  base::name_thread("fw-log");
   std::string lines;
   while (true) {
     std::uint64_t dropped = 0;

@@ -3,11 +3,13 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <framewire/status.hpp>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace framewire::service::http {
 
@@ -38,12 +40,14 @@ struct RequestLine {
 /// Thread safety: write() from any thread; takes a lock.
 class Log {
  public:
-  /// @param sink  may be empty: nothing is written then, and no thread started
-  explicit Log(LogSink sink);
+  /// @param sink  may be empty: nothing is written then
+  explicit Log(LogSink sink) : sink_(std::move(sink)) {}
   /// Writes what waits, then ends.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
+  /// Starts the thread that writes; until then lines wait. @return busy where there is none
+  [[nodiscard]] Result<void> start();
 
   void write(const RequestLine& line) noexcept;
   /// A line of somebody else's making, with its end.

@@ -2,6 +2,8 @@
 #include <unistd.h>
 #include <algorithm>
 #include <base/clock.hpp>
+#include <base/start_thread.hpp>
+#include <exception>
 #include <memory>
 #include <new>
 #include <service/http/aside_threads.hpp>
@@ -10,7 +12,6 @@
 #include <service/http/io_thread.hpp>
 #include <service/http/server.hpp>
 #include <service/http/snapshot.hpp>
-#include <system_error>
 #include <thread>
 
 namespace framewire::service::http {
@@ -150,6 +151,14 @@ struct Server::Parts {
     ios.clear();
     unlink_paths();
   }
+
+  // What start() consists of, in this order.
+  [[nodiscard]] Result<void> open_cache(const ServiceSettings& settings);
+  [[nodiscard]] Result<void> make_io_threads(const ServiceSettings& settings);
+  [[nodiscard]] Result<void> open_listeners(const ServiceSettings& settings,
+                                            InheritedListeners& inherited);
+  [[nodiscard]] Result<void> listen_on(Endpoint endpoint);
+  [[nodiscard]] Result<void> start_threads(const ServiceSettings& settings);
   /// From here on nobody connects to a path of ours.
   void unlink_paths() noexcept {
     for (const BoundPath& file : bound_paths) remove_bound_path(file);
@@ -164,9 +173,82 @@ struct Server::Parts {
   std::vector<std::unique_ptr<IoThread>> ios;
   std::vector<std::thread> threads;
   std::vector<BoundPath> bound_paths;
+  std::vector<std::string> endpoints;  ///< as they were bound
   std::unique_ptr<AsideThreads> aside;
   std::unique_ptr<AsideThreads> scraping;
 };
+
+Result<void> Server::Parts::open_cache(const ServiceSettings& settings) {
+  if (settings.cache_dir.empty()) return {};
+  auto opened = cache::DiskCache::open(
+      cache_settings(settings),
+      [&log = shared.log](std::string_view line) { log.say("warning", line); });
+  if (!opened) return fail(opened.error());
+  disk = std::move(*opened);
+  snapshots.use_cache(disk.get());
+  shared.cache_stats = [from = disk.get()] { return from->stats(); };
+  return {};
+}
+
+Result<void> Server::Parts::make_io_threads(const ServiceSettings& settings) {
+  auto snapshot = snapshots.make(shared.settings);
+  if (!snapshot) return fail(snapshot.error());
+  snapshots.publish(*snapshot);
+  for (unsigned i = 0; i < thread_count(settings); ++i) {
+    ios.push_back(std::make_unique<IoThread>(shared, with_own_count(*snapshot)));
+    if (auto made = ios.back()->prepare(); !made) return made;
+  }
+  return {};
+}
+
+Result<void> Server::Parts::open_listeners(const ServiceSettings& settings,
+                                           InheritedListeners& inherited) {
+  if (auto shared_out = share_among(inherited.requests, ios, endpoints); !shared_out) {
+    return shared_out;
+  }
+  for (const std::string& text : own_listeners(settings, inherited)) {
+    const auto endpoint = parse_endpoint(text);
+    if (!endpoint) return fail(Status(StatusCode::kInvalidInput, "no address").about(text));
+    if (auto listening = listen_on(*endpoint); !listening) return listening;
+  }
+  return listen_for_metrics(settings, inherited, *ios.front(), endpoints, bound_paths);
+}
+
+/// Every thread has a TCP socket of its own, and shares one of the file system.
+Result<void> Server::Parts::listen_on(Endpoint endpoint) {
+  std::optional<ListeningSocket> first;
+  for (const auto& io : ios) {
+    auto socket = first && first->family == AF_UNIX ? duplicate(*first)
+                                                    : open_listener(endpoint, first.has_value());
+    if (!socket) return fail(socket.error());
+    if (!first) {
+      endpoints.push_back(socket->name);
+      if (socket->family == AF_UNIX) bound_paths.push_back(socket->bound);
+      // The port that the system has chosen, if it was to choose one.
+      if (const auto bound = parse_endpoint(socket->name)) endpoint = *bound;
+      auto copy = duplicate(*socket);
+      if (!copy) return fail(copy.error());
+      first = std::move(*copy);
+    }
+    if (auto listening = io->listen(std::move(*socket)); !listening) return listening;
+  }
+  return {};
+}
+
+Result<void> Server::Parts::start_threads(const ServiceSettings& settings) {
+  scraping = std::make_unique<AsideThreads>();
+  if (auto started = scraping->start(1); !started) return started;
+  shared.run_scrape = [this](std::function<void()> task) { return scraping->run(std::move(task)); };
+  aside = std::make_unique<AsideThreads>();
+  if (auto started = aside->start(settings.inspect_threads); !started) return started;
+  shared.run_aside = [this](std::function<void()> task) { return aside->run(std::move(task)); };
+  Result<void> started;
+  for (const auto& io : ios) {
+    if (!started) break;
+    started = base::add_thread(threads, "fw-http", [io = io.get()] { io->run(); });
+  }
+  return started;
+}
 
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Server::~Server() = default;
@@ -196,80 +278,23 @@ Result<std::unique_ptr<Server>> Server::start(const ServiceSettings& settings,
   if (auto good = check_inherited(settings, inherited); !good) return fail(good.error());
   try {
     auto parts = std::make_unique<Parts>(settings, engine, std::move(own), std::move(log), network);
+    if (auto logging = parts->shared.log.start(); !logging) return fail(logging.error());
     auto tls = load_tls(settings, parts->shared.log);
     if (!tls) return fail(tls.error());
     parts->shared.tls.set(std::move(*tls));
-    std::vector<std::string> names;
-    if (!settings.cache_dir.empty()) {
-      auto disk = cache::DiskCache::open(
-          cache_settings(settings),
-          [&log = parts->shared.log](std::string_view line) { log.say("warning", line); });
-      if (!disk) return fail(disk.error());
-      parts->disk = std::move(*disk);
-      parts->snapshots.use_cache(parts->disk.get());
-      parts->shared.cache_stats = [from = parts->disk.get()] { return from->stats(); };
-    }
-    auto snapshot = parts->snapshots.make(parts->shared.settings);
-    if (!snapshot) return fail(snapshot.error());
-    parts->snapshots.publish(*snapshot);
-    for (unsigned i = 0; i < thread_count(settings); ++i) {
-      parts->ios.push_back(std::make_unique<IoThread>(parts->shared, with_own_count(*snapshot)));
-      if (auto made = parts->ios.back()->prepare(); !made) return fail(made.error());
-    }
-    if (auto shared = share_among(inherited.requests, parts->ios, names); !shared) {
-      return fail(shared.error());
-    }
-    for (const std::string& text : own_listeners(settings, inherited)) {
-      auto endpoint = parse_endpoint(text);
-      if (!endpoint) {
-        return fail(Status(StatusCode::kInvalidInput, "no address").about(text));
-      }
-      std::optional<ListeningSocket> first;
-      for (const auto& io : parts->ios) {
-        // Every thread has a TCP socket of its own, and shares one of the file system.
-        auto socket = first && first->family == AF_UNIX
-                          ? duplicate(*first)
-                          : open_listener(*endpoint, first.has_value());
-        if (!socket) return fail(socket.error());
-        if (!first) {
-          names.push_back(socket->name);
-          if (socket->family == AF_UNIX) parts->bound_paths.push_back(socket->bound);
-          const auto bound = parse_endpoint(socket->name);
-          if (bound) endpoint = bound;
-          auto copy = duplicate(*socket);
-          if (!copy) return fail(copy.error());
-          first = std::move(*copy);
-        }
-        if (auto listening = io->listen(std::move(*socket)); !listening) {
-          return fail(listening.error());
-        }
-      }
-    }
-    if (auto listening =
-            listen_for_metrics(settings, inherited, *parts->ios.front(), names, parts->bound_paths);
-        !listening) {
-      return fail(listening.error());
-    }
-    parts->scraping = std::make_unique<AsideThreads>(1);
-    parts->shared.run_scrape = [scraping = parts->scraping.get()](std::function<void()> task) {
-      return scraping->run(std::move(task));
-    };
-    parts->aside = std::make_unique<AsideThreads>(settings.inspect_threads);
-    parts->shared.run_aside = [aside = parts->aside.get()](std::function<void()> task) {
-      return aside->run(std::move(task));
-    };
-    for (const auto& io : parts->ios) {
-      parts->threads.emplace_back([io = io.get()] { io->run(); });
-    }
-    std::unique_ptr<Server> server(new Server(std::move(parts)));
-    server->endpoints_ = std::move(names);
-    return server;
+    if (auto opened = parts->open_cache(settings); !opened) return fail(opened.error());
+    if (auto made = parts->make_io_threads(settings); !made) return fail(made.error());
+    if (auto open = parts->open_listeners(settings, inherited); !open) return fail(open.error());
+    if (auto started = parts->start_threads(settings); !started) return fail(started.error());
+    return std::unique_ptr<Server>(new Server(std::move(parts)));
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "memory ran out");
-  } catch (const std::system_error& error) {
-    return fail(StatusCode::kBusy, fmt::format("cannot start threads: {}", error.what()));
+  } catch (const std::exception& error) {  // Asio's contexts take descriptors
+    return fail(StatusCode::kBusy, fmt::format("cannot start: {}", error.what()));
   }
 }
+
+const std::vector<std::string>& Server::endpoints() const noexcept { return parts_->endpoints; }
 
 ServerState Server::state() const {
   const auto usage = parts_->shared.admission.usage();

@@ -71,7 +71,7 @@ class Server {
 
   /// Where it listens: "127.0.0.1:8080", "unix:PATH", with real ports;
   /// listeners for metrics come last.
-  [[nodiscard]] const std::vector<std::string>& endpoints() const noexcept { return endpoints_; }
+  [[nodiscard]] const std::vector<std::string>& endpoints() const noexcept;
   [[nodiscard]] ServerState state() const;
   /// What bounds the work under way, for others who hand work to the same engine. Lives as long as
   /// the server.
@@ -111,7 +111,6 @@ class Server {
       LogSink log, const source::Network* network, InheritedListeners inherited);
   explicit Server(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
-  std::vector<std::string> endpoints_;
 };
 
 }  // namespace framewire::service::http

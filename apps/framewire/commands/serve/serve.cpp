@@ -153,6 +153,39 @@ void cut_off_soon() {
   }).detach();
 }
 
+/// Lets clients, near and far, and the server answer what they have; then there is nobody else.
+/// @param clients, remotes  may be empty
+/// @return the program's exit code
+int end_in_order(const ServeSignals& signals, const http::ServiceSettings& settings,
+                 Engines& engines, std::unique_ptr<http::Server>& server,
+                 std::optional<LocalServer>& clients, std::optional<RemoteServer>& remotes) {
+  const std::chrono::milliseconds timeout(settings.drain_timeout_ms);
+  std::atomic<bool> hurried = false;
+  const auto hurry = [&] {
+    if (signals.ending_again()) hurried = true;
+    return hurried.load();
+  };
+  // Local clients are told first, and have as long as the others.
+  auto tell =
+      std::async(std::launch::async, [&] { return drain_clients(clients, timeout, hurried); });
+  auto tell_far =
+      std::async(std::launch::async, [&] { return drain_clients(remotes, timeout, hurried); });
+  const bool drained = server->drain(hurry);
+  const auto wait_for = [&](std::future<bool>& told) {
+    while (told.wait_for(kHurryPoll) != std::future_status::ready) (void)hurry();
+    return told.get();
+  };
+  const bool near_drained = wait_for(tell);
+  const bool all_drained = wait_for(tell_far) && near_drained && drained;
+  if (!all_drained) cut_off_soon();
+  // Before the server, whose admission and metrics they use.
+  remotes.reset();
+  clients.reset();
+  server.reset();
+  if (engines.own) engines.own->drain();
+  return all_drained ? kAllDone : kInterrupted;
+}
+
 int serve(const ServeSignals& signals, ServiceManager& manager,
           const http::Configuration& configuration, Engines& engines,
           const std::optional<LocalOptions>& local, const std::optional<RemoteOptions>& remote,
@@ -190,31 +223,7 @@ int serve(const ServeSignals& signals, ServiceManager& manager,
   say(kEnding);
   notifier.stopping(kEnding, kEndingTime + std::chrono::milliseconds(settings.drain_delay_ms +
                                                                      settings.drain_timeout_ms));
-  const std::chrono::milliseconds timeout(settings.drain_timeout_ms);
-  std::atomic<bool> hurried = false;
-  const auto hurry = [&] {
-    if (signals.ending_again()) hurried = true;
-    return hurried.load();
-  };
-  // Local clients are told first, and have as long as the others.
-  auto tell =
-      std::async(std::launch::async, [&] { return drain_clients(*clients, timeout, hurried); });
-  auto tell_far =
-      std::async(std::launch::async, [&] { return drain_clients(*remotes, timeout, hurried); });
-  const bool drained = (*server)->drain(hurry);
-  const auto wait_for = [&](std::future<bool>& told) {
-    while (told.wait_for(kHurryPoll) != std::future_status::ready) (void)hurry();
-    return told.get();
-  };
-  const bool near_drained = wait_for(tell);
-  const bool all_drained = wait_for(tell_far) && near_drained && drained;
-  if (!all_drained) cut_off_soon();
-  // Before the server, whose admission and metrics they use.
-  remotes->reset();
-  clients->reset();
-  server->reset();
-  if (engines.own) engines.own->drain();
-  return all_drained ? kAllDone : kInterrupted;
+  return end_in_order(signals, settings, engines, *server, *clients, *remotes);
 }
 
 }  // namespace
