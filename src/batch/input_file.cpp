@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <base/nanoseconds.hpp>
 #include <batch/input_file.hpp>
 #include <batch/read_buffer.hpp>
 
@@ -53,7 +54,7 @@ Result<InputFile> InputFile::open(const std::string& path) {
   }
   input.path_ = path;
   input.bytes_ = static_cast<std::uint64_t>(facts.st_size);
-  input.mtime_ns_ = std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
+  input.mtime_ns_ = base::to_nanoseconds(facts.st_mtim);
   input.permissions_ = permissions_of(input.file_.get(), facts);
   return input;
 }

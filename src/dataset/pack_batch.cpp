@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <atomic>
 #include <base/clock.hpp>
+#include <base/nanoseconds.hpp>
 #include <batch/caught.hpp>
 #include <batch/engine_gone.hpp>
 #include <batch/input_error.hpp>
@@ -316,8 +317,7 @@ batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
     return {};
   }
   if (row.outcome != batch::Outcome::kOk) return write_failure(row);
-  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  sample.members.front().mtime_s = row.mtime_ns / kNsPerSecond;
+  sample.members.front().mtime_s = row.mtime_ns / base::kNanosecondsPerSecond;
   std::uint64_t bytes = 0;
   for (const PackMember& member : sample.members) {
     bytes += PackOutput::bytes_of(header_of(member));

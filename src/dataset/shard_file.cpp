@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <base/nanoseconds.hpp>
 #include <batch/permissions.hpp>
 #include <batch/posix_file.hpp>
 #include <cerrno>
@@ -20,7 +21,7 @@ Result<std::unique_ptr<ShardInput>> ShardFile::open(const std::string& path) {
   Facts facts;
   facts.path = path;
   facts.bytes = static_cast<std::uint64_t>(about.st_size);
-  facts.mtime_ns = std::int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
+  facts.mtime_ns = base::to_nanoseconds(about.st_mtim);
   facts.permissions = batch::permissions_of(file.get(), about);
   return std::unique_ptr<ShardInput>(new ShardFile(std::move(facts), std::move(file)));
 }

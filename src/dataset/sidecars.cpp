@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <algorithm>
+#include <base/nanoseconds.hpp>
 #include <batch/input_file.hpp>
 #include <cerrno>
 #include <dataset/sample_key.hpp>
@@ -59,8 +60,8 @@ Result<std::optional<Sidecar>> read_sidecar(const std::string& path) {
   if (!file) return fail(file.error());
   auto bytes = file->read(kMaxSidecarBytes);
   if (!bytes) return fail(bytes.error());
-  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  return Sidecar{std::move(*bytes), file->mtime_ns() / kNsPerSecond, file->permissions()};
+  return Sidecar{std::move(*bytes), file->mtime_ns() / base::kNanosecondsPerSecond,
+                 file->permissions()};
 }
 
 Result<std::optional<Sidecar>> read_object_sidecar(store::ObjectStore& store,
@@ -68,9 +69,8 @@ Result<std::optional<Sidecar>> read_object_sidecar(store::ObjectStore& store,
   auto object = store.read_whole(key, kMaxSidecarBytes);
   if (!object) return fail(object.error());
   if (!*object) return std::nullopt;
-  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  return Sidecar{std::move((*object)->bytes), (*object)->info.mtime_ns / kNsPerSecond,
-                 std::nullopt};
+  return Sidecar{std::move((*object)->bytes),
+                 (*object)->info.mtime_ns / base::kNanosecondsPerSecond, std::nullopt};
 }
 
 }  // namespace framewire::dataset

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <algorithm>
+#include <base/nanoseconds.hpp>
 #include <charconv>
 #include <dataset/folder_outputs.hpp>
 #include <dataset/object_names.hpp>
@@ -45,11 +46,8 @@ class MemberInput final : public batch::OpenInput {
  public:
   explicit MemberInput(std::shared_ptr<const ShardWork::Picture> picture)
       : picture_(std::move(picture)) {
-    // Years that no clock shows would not fit into nanoseconds.
-    constexpr std::int64_t kMaxSeconds = INT64_MAX / 1'000'000'000;
-    const std::int64_t seconds = std::clamp(picture_->mtime_s, -kMaxSeconds, kMaxSeconds);
     facts_.bytes = picture_->bytes;
-    facts_.mtime_ns = seconds * 1'000'000'000;
+    facts_.mtime_ns = base::to_nanoseconds(picture_->mtime_s);
   }
   const batch::InputFacts& facts() const noexcept override { return facts_; }
   Result<std::size_t> read(std::span<std::uint8_t> into) override {

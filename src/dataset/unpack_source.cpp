@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/nanoseconds.hpp>
 #include <dataset/passing_error.hpp>
 #include <dataset/sample_key.hpp>
 #include <dataset/sidecars.hpp>
@@ -12,12 +13,6 @@ namespace {
 std::string without_dot_slash(std::string_view name) {
   while (name.starts_with("./")) name.remove_prefix(2);
   return std::string(name);
-}
-
-std::int64_t nanoseconds(std::int64_t seconds) {
-  // Years that no clock shows would not fit.
-  constexpr std::int64_t kPerSecond = 1'000'000'000;
-  return std::clamp(seconds, -INT64_MAX / kPerSecond, INT64_MAX / kPerSecond) * kPerSecond;
 }
 
 tl::unexpected<batch::WriteError> of_this_member(Status status) {
@@ -33,7 +28,7 @@ class UnpackSource::UnpackedMember final : public batch::OpenInput {
                  const tar::Member& member)
       : source_(source), shard_(std::move(shard)), at_(member.content), left_(member.header.size) {
     facts_.bytes = member.header.size;
-    facts_.mtime_ns = nanoseconds(member.header.mtime_s);
+    facts_.mtime_ns = base::to_nanoseconds(member.header.mtime_s);
     facts_.permissions = shard_->permissions;
     facts_.version = shard_->file->facts().version;
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/nanoseconds.hpp>
 #include <pugixml.hpp>
 #include <sstream>
 #include <store/text.hpp>
@@ -47,7 +48,7 @@ Result<ObjectInfo> read_object(pugi::xml_node entry, bool encoded) {
     return malformed("lists '" + printable(*key) + "' without a size, time or ETag");
   }
   return ObjectInfo{*std::move(key), *bytes, *std::move(etag),
-                    std::chrono::nanoseconds(time->time_since_epoch()).count()};
+                    base::to_nanoseconds(time->time_since_epoch().count())};
 }
 
 }  // namespace

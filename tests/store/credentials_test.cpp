@@ -158,6 +158,41 @@ TEST(KeptCredentials, AreRenewedOnceBeforeTheyEnd) {
   EXPECT_EQ(renewals.load(), 1);
 }
 
+// "9999-12-31T23:59:59Z", which some services say for "never"; and what can be counted no more.
+TEST(KeptCredentials, ThatEndInAnyYearAreValidUntilThen) {
+  for (const SystemTime end :
+       {*parse_iso_time("9999-12-31T23:59:59Z"), *parse_iso_time("2263-01-01T00:00:00Z")}) {
+    std::atomic<int> renewals = 0;
+    CredentialKeeper keeper({"first", "S", "T", end},
+                            [&]() -> Result<S3Credentials> {
+                              ++renewals;
+                              return fail(StatusCode::kIoError, "no service");
+                            },
+                            {std::chrono::seconds(300), milliseconds(1)});
+    std::this_thread::sleep_for(milliseconds(50));
+    const auto current = keeper.current();
+    ASSERT_TRUE(current) << current.error().to_string();
+    EXPECT_EQ(current->access_key_id, "first");
+    EXPECT_EQ(renewals.load(), 0);
+  }
+}
+
+TEST(KeptCredentials, ThatEndedInAnyYearAreRenewed) {
+  CredentialKeeper keeper(
+      {"first", "S", "T", *parse_iso_time("0000-01-01T00:00:00Z")},
+      [&]() -> Result<S3Credentials> {
+        return S3Credentials{"second", "S", "T", *parse_iso_time("9999-12-31T23:59:59Z")};
+      },
+      {std::chrono::seconds(300), milliseconds(1)});
+  const auto until = base::Clock::now() + std::chrono::seconds(60);
+  while (!keeper.current() && base::Clock::now() < until) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  const auto current = keeper.current();
+  ASSERT_TRUE(current) << current.error().to_string();
+  EXPECT_EQ(current->access_key_id, "second");
+}
+
 TEST(KeptCredentials, ThatHaveEndedAreDeniedWithTheReason) {
   CredentialKeeper keeper(
       {"first", "S", "T", SystemTime(std::chrono::seconds(1))},

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <algorithm>
 #include <atomic>
+#include <base/nanoseconds.hpp>
 #include <base/start_thread.hpp>
 #include <cerrno>
 #include <chrono>
@@ -34,7 +35,7 @@ constexpr std::uint64_t kShrink = 8;
 std::int64_t now_ns() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  return base::to_nanoseconds(now);
 }
 
 // About one name alone: nothing that was meant to be here, and no reason to stop for.
@@ -90,9 +91,10 @@ class DiskCache::Impl {
         return std::nullopt;
       }
       const std::int64_t stored_s = result.entry->header.stored_s;
-      const std::int64_t age_s = now / 1'000'000'000 - stored_s;
-      // An age below zero: a clock was wrong, and nothing is known of the entry's age.
-      if (age_s < 0 || age_s > settings_.max_age_s) return std::nullopt;
+      // `stored_s` may be any number, of which no age can be counted. What was stored later than
+      // now was stored by a wrong clock: nothing is known of its age.
+      const std::int64_t now_s = now / base::kNanosecondsPerSecond;
+      if (stored_s > now_s || stored_s < now_s - settings_.max_age_s) return std::nullopt;
       if (!index_.touch(name, now)) index_.put(name, result.entry->disk_bytes, now);
       return FoundEntry{result.entry->head, result.entry->body, result.entry->memory, stored_s};
     } catch (...) {
@@ -224,7 +226,7 @@ class DiskCache::Impl {
         reinterpret_cast<const std::uint8_t*>(entry.head.data()), entry.head.size());
     header.head_bytes = head.size();
     header.body_bytes = entry.body.size();
-    header.stored_s = now_ns() / 1'000'000'000;
+    header.stored_s = now_ns() / base::kNanosecondsPerSecond;
     header.checksum = checksum_of(header, head, entry.body);
     const std::uint64_t bytes =
         Folder::disk_bytes(EntryHeader::kBytes + head.size() + entry.body.size());

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/nanoseconds.hpp>
 #include <cerrno>
 #include <service/cache/folder.hpp>
 #include <system_error>
@@ -22,10 +23,6 @@ constexpr std::int64_t kTemporaryAge_s = 3600;
 constexpr std::int64_t kTouchAfter_s = 60;
 constexpr std::uint64_t kBlockBytes = 4096;
 constexpr std::uint64_t kNameBytes = 256;  // of an inode and its place in a folder, roughly
-
-std::int64_t nanoseconds(const timespec& time) noexcept {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 tl::unexpected<Status> refuse(StatusCode code, const std::string& path, std::string message) {
   return fail(Status(code, std::move(message)).about(path));
@@ -206,7 +203,7 @@ bool Folder::scan_part(unsigned part, std::uint64_t max_bytes, const Visit& visi
       (void)::unlinkat(at, found->d_name, 0);
     } else if (name) {
       const auto bytes = static_cast<std::uint64_t>(status.st_size);
-      if (!visit(*name, disk_bytes(bytes), nanoseconds(status.st_mtim))) return false;
+      if (!visit(*name, disk_bytes(bytes), base::to_nanoseconds(status.st_mtim))) return false;
     }
   }
 }

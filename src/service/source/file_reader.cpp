@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/nanoseconds.hpp>
 #include <cerrno>
 #include <service/source/fetch_error.hpp>
 #include <service/source/file_reader.hpp>
@@ -17,20 +18,16 @@ constexpr int kMaxReadings = 3;
 // A change sooner after another than this may leave the same times behind.
 constexpr std::int64_t kRacyNanoseconds = 100'000'000;
 
-std::int64_t nanoseconds(const timespec& time) noexcept {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 bool same(const struct stat& a, const struct stat& b) noexcept {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
-         nanoseconds(a.st_mtim) == nanoseconds(b.st_mtim) &&
-         nanoseconds(a.st_ctim) == nanoseconds(b.st_ctim);
+         base::to_nanoseconds(a.st_mtim) == base::to_nanoseconds(b.st_mtim) &&
+         base::to_nanoseconds(a.st_ctim) == base::to_nanoseconds(b.st_ctim);
 }
 
 bool changed_just_now(const struct stat& status) noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return nanoseconds(now) - nanoseconds(status.st_ctim) < kRacyNanoseconds;
+  return base::to_nanoseconds(status.st_ctim) > base::to_nanoseconds(now) - kRacyNanoseconds;
 }
 
 bool is_current(const FetchRequest& request, const Original& original,
@@ -76,7 +73,7 @@ Original describe(std::string_view path, const struct stat& status) {
 
 std::string file_etag(const struct stat& status) {
   return fmt::format("\"{:x}-{:x}-{:x}-{:x}\"", status.st_ino, status.st_size,
-                     nanoseconds(status.st_mtim), nanoseconds(status.st_ctim));
+                     base::to_nanoseconds(status.st_mtim), base::to_nanoseconds(status.st_ctim));
 }
 
 std::string http_date(std::int64_t unix_seconds) {

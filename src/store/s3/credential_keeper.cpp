@@ -1,9 +1,17 @@
+#include <algorithm>
 #include <base/start_thread.hpp>
 #include <store/s3/credential_keeper.hpp>
 
 namespace framewire::store::s3 {
 
-using std::chrono::system_clock;
+namespace {
+
+// Servers name years that a clock of nanoseconds cannot count: all is compared in seconds.
+SystemTime now_in_seconds() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+}  // namespace
 
 CredentialKeeper::CredentialKeeper(S3Credentials first, RenewCredentials renew, Times times)
     : renew_(std::move(renew)), times_(times), credentials_(std::move(first)) {}
@@ -27,7 +35,7 @@ CredentialKeeper::~CredentialKeeper() {
 
 Result<S3Credentials> CredentialKeeper::current() {
   const std::lock_guard lock(mutex_);
-  if (!credentials_.expires || *credentials_.expires > system_clock::now()) return credentials_;
+  if (!credentials_.expires || *credentials_.expires > now_in_seconds()) return credentials_;
   return fail(StatusCode::kDenied,
               "the credentials have ended" +
                   (failure_.empty() ? std::string() : " and were not renewed: " + failure_));
@@ -41,20 +49,21 @@ void CredentialKeeper::renew_soon() {
   wake_.notify_all();
 }
 
-system_clock::time_point CredentialKeeper::next_renewal() const {
-  return credentials_.expires ? *credentials_.expires - times_.before_end
-                              : system_clock::time_point::max();
+SystemTime CredentialKeeper::next_renewal() const {
+  if (!credentials_.expires) return SystemTime::max();
+  return *credentials_.expires - std::chrono::ceil<std::chrono::seconds>(times_.before_end);
 }
 
 void CredentialKeeper::run() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
-    const auto due = next_renewal();
+    const SystemTime due = next_renewal();
+    const SystemTime now = now_in_seconds();
     // The clock may be set meanwhile: it is looked at each minute.
-    const auto until = std::min(due, system_clock::now() + std::chrono::minutes(1));
+    const SystemTime until = std::clamp<SystemTime>(due, now, now + std::chrono::minutes(1));
     wake_.wait_until(lock, until, [this] { return ending_ || asked_; });
     if (ending_) return;
-    if (!asked_ && system_clock::now() < due) continue;
+    if (!asked_ && now_in_seconds() < due) continue;
     asked_ = false;
     lock.unlock();
     auto renewed = renew_();

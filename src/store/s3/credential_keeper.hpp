@@ -38,7 +38,7 @@ class CredentialKeeper {
 
  private:
   void run();
-  [[nodiscard]] std::chrono::system_clock::time_point next_renewal() const;
+  [[nodiscard]] SystemTime next_renewal() const;
 
   const RenewCredentials renew_;
   const Times times_;

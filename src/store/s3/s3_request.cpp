@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/nanoseconds.hpp>
 #include <cstring>
 #include <store/s3/s3_request.hpp>
 #include <store/signature.hpp>
@@ -249,7 +250,7 @@ Result<void> S3Request::check_range() const {
   }
   const auto time = parse_http_date(fields_.last_modified);
   if (range.mtime_ns != 0 && time &&
-      std::chrono::nanoseconds(time->time_since_epoch()).count() != range.mtime_ns) {
+      base::to_nanoseconds(time->time_since_epoch().count()) != range.mtime_ns) {
     return fail(StatusCode::kInvalidInput, "it changed while it was read");
   }
   return {};

@@ -1,3 +1,4 @@
+#include <base/nanoseconds.hpp>
 #include <base/random.hpp>
 #include <future>
 #include <store/s3/s3_store.hpp>
@@ -74,7 +75,7 @@ Result<std::optional<ObjectInfo>> S3Store::find(const std::string& key) {
                               "the server's answer has no length, Last-Modified or ETag"));
   }
   return ObjectInfo{key, *answer->fields.length, *std::move(etag),
-                    std::chrono::nanoseconds(time->time_since_epoch()).count()};
+                    base::to_nanoseconds(time->time_since_epoch().count())};
 }
 
 Result<ListingPage> S3Store::list_page(const std::string& prefix, const std::string& after,

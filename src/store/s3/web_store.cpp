@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/nanoseconds.hpp>
 #include <optional>
 #include <store/s3/gunzip.hpp>
 #include <store/s3/web_store.hpp>
@@ -25,7 +26,7 @@ std::string strong_etag(const AnswerFields& fields) {
 ObjectInfo info_of(const std::string& key, const AnswerFields& fields, std::uint64_t bytes) {
   const auto time = parse_http_date(fields.last_modified);
   return {key, bytes, strong_etag(fields),
-          time ? std::chrono::nanoseconds(time->time_since_epoch()).count() : 0};
+          time ? base::to_nanoseconds(time->time_since_epoch().count()) : 0};
 }
 
 /// Collects one object.

@@ -40,6 +40,30 @@ TEST(DiskCacheAttack, EveryFlippedBitIsNoticed) {
   EXPECT_EQ(cache.find("a"), "body of a");
 }
 
+TEST(DiskCacheAttack, AnEntryOfAnyTimeIsReadAndNotServed) {
+  TestCache cache;
+  ASSERT_TRUE(cache.kept("a", "body of a"));
+  const std::string whole = read_file(cache.file_of("a"));
+  const auto bytes_of = [](std::string_view text) {
+    return std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  };
+  const auto rest = bytes_of(whole).subspan(EntryHeader::kBytes);
+  for (const std::int64_t stored_s : {INT64_MIN, std::int64_t{-1}, INT64_MAX}) {
+    auto header = read_header(bytes_of(whole), whole.size());
+    ASSERT_TRUE(header);
+    header->stored_s = stored_s;
+    header->checksum = checksum_of(*header, rest.first(4), rest.subspan(4));
+    const HeaderBytes changed = write_header(*header);
+    overwrite(cache.file_of("a"),
+              std::string(changed.begin(), changed.end()) + whole.substr(EntryHeader::kBytes));
+    EXPECT_EQ(cache.find("a"), "(none)") << stored_s;
+    EXPECT_TRUE(fs::exists(cache.file_of("a"))) << "it is not damaged";
+  }
+  EXPECT_EQ(cache->stats().damaged, 0u);
+  overwrite(cache.file_of("a"), whole);
+  EXPECT_EQ(cache.find("a"), "body of a");
+}
+
 TEST(DiskCacheAttack, EveryTruncationIsNoticed) {
   TestCache cache;
   ASSERT_TRUE(cache.kept("a", "body of a"));

@@ -37,6 +37,14 @@ TEST(Listings, KeysSizesTimesAndTags) {
   EXPECT_EQ(page->next, "t/o=k");
 }
 
+TEST(Listings, DatesOfAnyYear) {
+  const auto page = parse_listing(listing(object("a", "1", "e", "9999-12-31T23:59:59Z") +
+                                          object("b", "1", "e", "0000-01-01T00:00:00Z")));
+  ASSERT_TRUE(page) << page.error().to_string();
+  EXPECT_GT(page->objects[0].mtime_ns, 9'000'000'000'000'000'000);
+  EXPECT_LT(page->objects[1].mtime_ns, -9'000'000'000'000'000'000);
+}
+
 TEST(Listings, KeysThatAreNotEscaped) {
   const auto page = parse_listing("<ListBucketResult><IsTruncated>false</IsTruncated>" +
                                   object(" a+b &amp;%41 ") + "</ListBucketResult>");
