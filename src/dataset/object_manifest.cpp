@@ -152,18 +152,28 @@ Result<void> ObjectManifest::append(const batch::Row& row) {
 Result<void> ObjectManifest::store_part(std::unique_lock<std::mutex>& lock) {
   storing_ = true;
   const std::string rows = std::exchange(rows_, {});
-  const std::string key =
-      fmt::format("{}{}-{:08}{}", options_.where.prefix, run_, parts_++, kPartEnding);
+  const std::uint64_t number = parts_++;
   lock.unlock();
-  const auto put = options_.where.store->put(
-      key, {reinterpret_cast<const std::uint8_t*>(rows.data()), rows.size()},
-      store::PutCondition::kNone);
+  auto put = put_part(number, rows);
   lock.lock();
   storing_ = false;
   stored_.notify_all();
   if (put) return {};
-  failure_ = put.error();
+  failure_ = std::move(put.error());
   return fail(*failure_);
+}
+
+// Others wait for the end of this, which an exception would not tell them.
+Result<void> ObjectManifest::put_part(std::uint64_t number, std::string_view rows) noexcept try {
+  const std::string key =
+      fmt::format("{}{}-{:08}{}", options_.where.prefix, run_, number, kPartEnding);
+  const auto put = options_.where.store->put(
+      key, {reinterpret_cast<const std::uint8_t*>(rows.data()), rows.size()},
+      store::PutCondition::kNone);
+  if (!put) return fail(put.error());
+  return {};
+} catch (const std::exception&) {
+  return fail(StatusCode::kBusy, "memory ran out");
 }
 
 Result<void> ObjectManifest::finish() {

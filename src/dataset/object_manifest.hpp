@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace framewire::dataset {
 
@@ -54,6 +55,7 @@ class ObjectManifest final : public batch::Manifest {
   [[nodiscard]] static Result<Earlier> read_parts(const ObjectManifestOptions& options);
   /// Puts what is collected; gives the lock up meanwhile.
   [[nodiscard]] Result<void> store_part(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] Result<void> put_part(std::uint64_t number, std::string_view rows) noexcept;
 
   const ObjectManifestOptions options_;
   const std::string run_;  ///< what names of this process' parts begin with

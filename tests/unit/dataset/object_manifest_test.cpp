@@ -103,6 +103,22 @@ TEST_F(ObjectRows, WithAProcessTheLastSecondsAreLost) {
   EXPECT_FALSE(manifest->done()->made("lost"));
 }
 
+TEST_F(ObjectRows, WithoutMemoryForAPartTheBatchEndsAndDoesNotWait) {
+  options_.wait = std::chrono::hours(1);
+  store_->before = [](Request what, const std::string&) -> std::optional<Status> {
+    if (what == Request::kPut) throw std::bad_alloc();
+    return std::nullopt;
+  };
+  const auto manifest = open(false);
+  ASSERT_TRUE(manifest->append(row("1")));
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto finished = manifest->finish();
+    ASSERT_FALSE(finished) << "rows were lost";
+    EXPECT_EQ(finished.error().code(), StatusCode::kBusy);
+  }
+  EXPECT_FALSE(manifest->append(row("2")));
+}
+
 TEST_F(ObjectRows, WhileAPartIsStoredAnotherIsCollectedAndNoMore) {
   options_.part_bytes = 1000;
   std::promise<void> go_on;
