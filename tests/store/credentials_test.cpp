@@ -193,6 +193,28 @@ TEST(KeptCredentials, ThatEndedInAnyYearAreRenewed) {
   EXPECT_EQ(current->access_key_id, "second");
 }
 
+// The thread that renews is the whole process', which it would end.
+TEST(KeptCredentials, WithoutMemoryAreRenewedLater) {
+  std::atomic<int> renewals = 0;
+  CredentialKeeper keeper(
+      {"first", "S", "T", SystemTime(std::chrono::seconds(1))},
+      [&]() -> Result<S3Credentials> {
+        if (++renewals < 3) throw std::bad_alloc();
+        return S3Credentials{"second", "S", "T", SystemTime(std::chrono::seconds(4'000'000'000))};
+      },
+      {std::chrono::seconds(1), milliseconds(20)});
+  const auto until = base::Clock::now() + std::chrono::seconds(60);
+  std::string text;
+  while (base::Clock::now() < until) {
+    const auto current = keeper.current();
+    if (current) break;
+    text = current.error().to_string();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_TRUE(keeper.current());
+  EXPECT_THAT(text, HasSubstr("memory ran out"));
+}
+
 TEST(KeptCredentials, ThatHaveEndedAreDeniedWithTheReason) {
   CredentialKeeper keeper(
       {"first", "S", "T", SystemTime(std::chrono::seconds(1))},

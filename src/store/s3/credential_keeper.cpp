@@ -54,7 +54,26 @@ SystemTime CredentialKeeper::next_renewal() const {
   return *credentials_.expires - std::chrono::ceil<std::chrono::seconds>(times_.before_end);
 }
 
-void CredentialKeeper::run() {
+void CredentialKeeper::renew_now(std::unique_lock<std::mutex>& lock) noexcept {
+  std::optional<S3Credentials> renewed;
+  std::string failure;
+  lock.unlock();
+  try {
+    auto answer = renew_();
+    if (answer) {
+      renewed = *std::move(answer);
+    } else {
+      failure = answer.error().to_string();
+    }
+  } catch (const std::exception&) {
+    failure = "memory ran out";  // so short that it needs none
+  }
+  lock.lock();
+  if (renewed) credentials_ = *std::move(renewed);
+  failure_ = std::move(failure);
+}
+
+void CredentialKeeper::run() noexcept {
   std::unique_lock lock(mutex_);
   while (!ending_) {
     const SystemTime due = next_renewal();
@@ -65,15 +84,7 @@ void CredentialKeeper::run() {
     if (ending_) return;
     if (!asked_ && now_in_seconds() < due) continue;
     asked_ = false;
-    lock.unlock();
-    auto renewed = renew_();
-    lock.lock();
-    if (renewed) {
-      credentials_ = *std::move(renewed);
-      failure_.clear();
-    } else {
-      failure_ = renewed.error().to_string();
-    }
+    renew_now(lock);
     wake_.wait_for(lock, times_.between, [this] { return ending_; });
   }
 }

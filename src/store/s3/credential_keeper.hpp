@@ -37,7 +37,9 @@ class CredentialKeeper {
   void renew_soon();
 
  private:
-  void run();
+  void run() noexcept;
+  /// Gives the lock up meanwhile.
+  void renew_now(std::unique_lock<std::mutex>& lock) noexcept;
   [[nodiscard]] SystemTime next_renewal() const;
 
   const RenewCredentials renew_;
