@@ -34,9 +34,10 @@ Result<void> HttpLoop::start() {
   return {};
 }
 
-void HttpLoop::submit(std::unique_ptr<HttpTask> task) {
-  Entries one;
-  one.push_back({std::move(task), nullptr, base::Clock::now()});
+void HttpLoop::submit(std::unique_ptr<HttpTask>&& task) {
+  Entries one(1);
+  one.front().task = std::move(task);
+  one.front().due = base::Clock::now();
   tasks_.fetch_add(1);
   {
     const std::lock_guard lock(mutex_);
@@ -164,7 +165,7 @@ Result<void> HttpLoops::start(unsigned loops, unsigned connections) {
   return {};
 }
 
-void HttpLoops::submit(std::unique_ptr<HttpTask> task) {
+void HttpLoops::submit(std::unique_ptr<HttpTask>&& task) {
   const auto least =
       std::min_element(loops_.begin(), loops_.end(),
                        [](const auto& a, const auto& b) { return a->tasks() < b->tasks(); });

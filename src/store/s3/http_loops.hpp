@@ -45,7 +45,8 @@ class HttpLoop {
   /// @return busy where a thread or a handle cannot be had
   [[nodiscard]] Result<void> start();
 
-  void submit(std::unique_ptr<HttpTask> task);
+  /// Takes the task, unless it throws.
+  void submit(std::unique_ptr<HttpTask>&& task);
   [[nodiscard]] std::size_t tasks() const noexcept { return tasks_.load(); }
 
  private:
@@ -87,7 +88,8 @@ class HttpLoops {
  public:
   /// @param connections  kept open, over all loops
   [[nodiscard]] Result<void> start(unsigned loops, unsigned connections);
-  void submit(std::unique_ptr<HttpTask> task);
+  /// Takes the task, unless it throws.
+  void submit(std::unique_ptr<HttpTask>&& task);
 
  private:
   std::vector<std::unique_ptr<HttpLoop>> loops_;

@@ -91,14 +91,33 @@ Result<std::shared_ptr<const BucketAddress>> S3Client::address_of(const std::str
 }
 
 void S3Client::submit(S3Call call) {
+  if (!try_submit(call)) call.done(fail(StatusCode::kBusy, "memory ran out"));
+}
+
+bool S3Client::try_submit(S3Call& call) try {
   if (!call.address) call.address = own_address_;
   std::string hash(kEmptyHash);
   if (!call.body.empty()) {
     const auto digest = sha256(call.body);
-    if (!digest) return call.done(fail(digest.error()));
+    if (!digest) {
+      call.done(fail(digest.error()));
+      return true;
+    }
     hash = to_hex(*digest);
   }
-  loops_->submit(std::make_unique<S3Request>(context_, std::move(call), std::move(hash)));
+  // Where there is no memory for the request the call has not been moved yet.
+  auto request = std::make_unique<S3Request>(context_, std::move(call), std::move(hash));
+  S3Request& made = *request;
+  std::unique_ptr<HttpTask> task = std::move(request);
+  try {
+    loops_->submit(std::move(task));
+  } catch (const std::exception&) {
+    call = made.take_call();
+    return false;
+  }
+  return true;
+} catch (const std::exception&) {
+  return false;
 }
 
 Result<S3Answer> S3Client::perform(S3Call call) {

@@ -28,8 +28,12 @@ class S3Client {
   [[nodiscard]] Result<std::shared_ptr<const BucketAddress>> address_of(
       const std::string& bucket) const;
 
-  /// Sends a request; call.done is called whatever happens.
+  /// Sends a request; call.done is called whatever happens, also before this returns.
   void submit(S3Call call);
+  /// The same, where the caller has a lock that call.done wants: of a call without a body
+  /// call.done is not called before this returns.
+  /// @return false where memory ran out: the call is as it was, and is not sent
+  [[nodiscard]] bool try_submit(S3Call& call);
   /// Waits for the last answer. call.done is set by this.
   [[nodiscard]] Result<S3Answer> perform(S3Call call);
   /// Gives up all that is under way. Nothing may be submitted from here on.

@@ -4,6 +4,17 @@
 namespace framewire::store {
 namespace {
 
+// Whoever asked waits for an answer, which an exception would not be.
+Result<ObjectAnswer> object_answer(Result<s3::S3Answer> answer) noexcept try {
+  if (!answer) return fail(std::move(answer.error()));
+  const unsigned status = answer->fields.status;
+  ObjectAnswer made{status, s3::object_head(answer->fields), std::nullopt};
+  if (status >= 300 && status != 304) made.why = s3::refusal(*answer);
+  return made;
+} catch (const std::exception&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
 class S3Reader final : public ObjectReader {
  public:
   explicit S3Reader(std::unique_ptr<s3::S3Client> client) : client_(std::move(client)) {}
@@ -26,11 +37,7 @@ class S3Reader final : public ObjectReader {
     call.deadline = query.deadline;
     call.cancelled = std::move(query.cancelled);
     call.done = [done = std::move(done)](Result<s3::S3Answer> answer) {
-      if (!answer) return done(fail(std::move(answer.error())));
-      const unsigned status = answer->fields.status;
-      ObjectAnswer made{status, s3::object_head(answer->fields), std::nullopt};
-      if (status >= 300 && status != 304) made.why = s3::refusal(*answer);
-      done(std::move(made));
+      done(object_answer(std::move(answer)));
     };
     client_->submit(std::move(call));
     return {};

@@ -77,6 +77,8 @@ class S3Request final : public HttpTask {
     return call_.cancelled && call_.cancelled->load();
   }
   void give_up(Status why) noexcept override;
+  /// The call, of a request that no loop has taken.
+  [[nodiscard]] S3Call take_call() noexcept { return std::move(call_); }
 
  private:
   static std::size_t on_header(char* data, std::size_t size, std::size_t count,

@@ -145,10 +145,7 @@ void S3Store::start_read(const ObjectInfo& object, std::uint64_t offset,
   call.done = [this, bytes, key = object.key, done = std::move(done)](Result<S3Answer> answer) {
     // Before the caller's turn: it may wait for the next read.
     read_ended();
-    if (!answer) return done(failed(key, answer.error()));
-    if (answer->fields.status >= 300) return done(failed(key, explain(*answer)));
-    keep_place(key, *answer);
-    done(bytes);
+    done(result_of_read(key, bytes, answer));
   };
   {
     const std::lock_guard lock(mutex_);
@@ -161,17 +158,31 @@ void S3Store::start_read(const ObjectInfo& object, std::uint64_t offset,
   client_->submit(std::move(call));
 }
 
+// Whoever reads waits for an answer, which an exception would not be.
+Result<std::size_t> S3Store::result_of_read(const std::string& key, std::size_t bytes,
+                                            const Result<S3Answer>& answer) noexcept try {
+  if (!answer) return failed(key, answer.error());
+  if (answer->fields.status >= 300) return failed(key, explain(*answer));
+  keep_place(key, *answer);
+  return bytes;
+} catch (const std::exception&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
 void S3Store::read_ended() {
-  const std::lock_guard lock(mutex_);
-  if (closed_ || waiting_.empty()) {
-    --reads_;
-    return;
+  S3Call next;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || waiting_.empty()) {
+      --reads_;
+      return;
+    }
+    next = std::move(waiting_.front());
+    waiting_.pop_front();
+    // Under the lock: once the store is closed_, its client goes.
+    if (client_->try_submit(next)) return;
   }
-  S3Call next = std::move(waiting_.front());
-  waiting_.pop_front();
-  // Under the lock: once the store is closed_, its client goes. A read without a body is not
-  // answered before this returns.
-  client_->submit(std::move(next));
+  next.done(fail(StatusCode::kBusy, "memory ran out"));  // comes here for the one behind it
 }
 
 Result<bool> S3Store::is_own_write(const std::string& key, const std::string& write_id) {

@@ -52,6 +52,9 @@ class S3Store : public ObjectStore, public std::enable_shared_from_this<S3Store>
   [[nodiscard]] Result<ListingPage> list_page(const std::string& prefix, const std::string& after,
                                               const std::string& token);
   void read_ended();
+  /// What came of a read of `bytes`.
+  [[nodiscard]] Result<std::size_t> result_of_read(const std::string& key, std::size_t bytes,
+                                                   const Result<S3Answer>& answer) noexcept;
 
   const std::string bucket_;
   const unsigned max_reads_;

@@ -72,42 +72,50 @@ Result<void> S3Upload::send_part() {
     if (auto begun = begin(); !begun) return begun;
   }
   if (auto free = wait_for_parts(parts_in_flight_ - 1); !free) return free;
-  const unsigned number = ++parts_;
-  const auto part = std::make_shared<const PartBytes>(std::move(collected_));
-  collected_ = {};
-  {
-    const std::lock_guard lock(mutex_);
-    ++in_flight_;
-    etags_.resize(parts_);
-  }
+  // A part that is counted and not sent would be waited for without end, so all that may throw
+  // comes before it is counted.
+  const unsigned number = parts_ + 1;
+  const auto part = std::make_shared<PartBytes>();
   S3Call call;
   call.method = "PUT";
   call.key = key_;
   call.query = {{"partNumber", fmt::format("{}", number)}, {"uploadId", upload_id_}};
-  call.body = *part;
   call.keeper = part;
   call.cancelled = cancelled_;
   call.done = [this, number](Result<S3Answer> answer) { part_ended(number, std::move(answer)); };
+  {
+    const std::lock_guard lock(mutex_);
+    etags_.resize(number);
+    ++in_flight_;
+  }
+  parts_ = number;
+  part->swap(collected_);
+  call.body = *part;
   store_->client().submit(std::move(call));
   return {};
 }
 
-void S3Upload::part_ended(unsigned number, Result<S3Answer> answer) {
-  std::optional<Status> failure;
-  std::optional<std::string> etag;
-  if (!answer) {
-    failure = answer.error();
-  } else if (answer->fields.status >= 300) {
-    failure = refusal(*answer);
-  } else {
-    etag = unquoted_etag(answer->fields.etag);
-    if (!etag || etag->empty()) {
-      failure.emplace(StatusCode::kIoError, "the server's answer to a part has no ETag");
-    }
+Result<std::string> S3Upload::etag_of_part(const Result<S3Answer>& answer) const noexcept try {
+  if (!answer) return store_->failed(key_, answer.error());
+  if (answer->fields.status >= 300) return store_->failed(key_, refusal(*answer));
+  auto etag = unquoted_etag(answer->fields.etag);
+  if (!etag || etag->empty()) {
+    return store_->failed(
+        key_, Status(StatusCode::kIoError, "the server's answer to a part has no ETag"));
   }
+  return *std::move(etag);
+} catch (const std::exception&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
+void S3Upload::part_ended(unsigned number, Result<S3Answer> answer) noexcept {
+  auto etag = etag_of_part(answer);
   const std::lock_guard lock(mutex_);
-  if (failure && !failure_) failure_ = store_->failed(key_, *failure).value();
-  if (!failure) etags_[number - 1] = *std::move(etag);
+  if (etag) {
+    etags_[number - 1] = *std::move(etag);
+  } else if (!failure_) {
+    failure_ = std::move(etag.error());
+  }
   --in_flight_;
   part_done_.notify_all();  // under the lock: whoever waits may destroy this
 }

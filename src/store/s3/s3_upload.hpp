@@ -25,7 +25,10 @@ class S3Upload final : public ObjectUpload {
   [[nodiscard]] Result<void> begin();
   /// Waits for a place, then sends what was collected as the next part.
   [[nodiscard]] Result<void> send_part();
-  void part_ended(unsigned number, Result<S3Answer> answer);
+  /// Counts the part as ended, whatever came of it.
+  void part_ended(unsigned number, Result<S3Answer> answer) noexcept;
+  /// @return what is wrong, about the object
+  [[nodiscard]] Result<std::string> etag_of_part(const Result<S3Answer>& answer) const noexcept;
   [[nodiscard]] Result<void> wait_for_parts(unsigned left);
   [[nodiscard]] Result<PutOutcome> complete_parts(PutCondition condition);
   void abandon() noexcept;
