@@ -1,23 +1,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
 #include <base/nanoseconds.hpp>
+#include <base/read_file.hpp>
 #include <batch/input_file.hpp>
 #include <batch/read_buffer.hpp>
 
 namespace framewire::batch {
 namespace {
-
-ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
-  ssize_t got = 0;
-  do {
-    got = ::read(fd, into, bytes);
-  } while (got < 0 && errno == EINTR);
-  return got;
-}
 
 // Reads until the end. `expected` sizes the buffer.
 Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
@@ -26,10 +18,10 @@ Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
   std::size_t filled = 0;
   for (;;) {
     if (filled == bytes.size()) bytes.resize(next_buffer_bytes(filled));
-    const ssize_t got = read_retrying(fd, bytes.data() + filled, bytes.size() - filled);
-    if (got < 0) return fail(io_error(name, "read", errno));
-    filled += static_cast<std::size_t>(got);
-    if (got == 0) break;
+    const auto got = base::read_some(fd, std::span(bytes).subspan(filled));
+    if (!got) return fail(io_error(name, "read", got.error()));
+    filled += *got;
+    if (*got == 0) break;
     if (filled > limit) return fail(over_limit(name, filled, limit));
   }
   bytes.resize(filled);
@@ -65,18 +57,13 @@ Result<void> InputFile::check_size(std::uint64_t limit) const {
 }
 
 Result<void> InputFile::read_into(std::span<std::uint8_t> into) const {
-  while (!into.empty()) {
-    const ssize_t got = read_retrying(file_.get(), into.data(), into.size());
-    if (got < 0) return fail(io_error(path_, "read", errno));
-    if (got == 0) {
-      return fail(Status(StatusCode::kIoError,
-                         fmt::format("found {} bytes less than the {} that it had when opened",
-                                     into.size(), bytes_))
-                      .about(path_));
-    }
-    into = into.subspan(static_cast<std::size_t>(got));
-  }
-  return {};
+  const auto got = base::read_full(file_.get(), into);
+  if (!got) return fail(io_error(path_, "read", got.error()));
+  if (*got == into.size()) return {};
+  return fail(Status(StatusCode::kIoError,
+                     fmt::format("found {} bytes less than the {} that it had when opened",
+                                 into.size() - *got, bytes_))
+                  .about(path_));
 }
 
 Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit) const {
@@ -85,9 +72,9 @@ Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit) const {
 }
 
 Result<std::size_t> InputFile::read_some(std::span<std::uint8_t> into) const {
-  const ssize_t got = read_retrying(file_.get(), into.data(), into.size());
-  if (got < 0) return fail(io_error(path_, "read", errno));
-  return static_cast<std::size_t>(got);
+  const auto got = base::read_some(file_.get(), into);
+  if (!got) return fail(io_error(path_, "read", got.error()));
+  return *got;
 }
 
 Result<std::unique_ptr<OpenInput>> open_input_file(const std::string& path) {

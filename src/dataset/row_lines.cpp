@@ -1,7 +1,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 #include <base/file_descriptor.hpp>
+#include <base/read_file.hpp>
 #include <batch/posix_file.hpp>
 #include <cerrno>
 #include <dataset/row_lines.hpp>
@@ -25,11 +25,10 @@ Result<void> read_rows(int folder, const std::string& name, const std::string& l
   RowLines lines;
   std::string piece(64u << 10, '\0');
   for (;;) {
-    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(batch::io_error(label, "read", errno));
-    if (got == 0) return {};
-    const auto text = std::string_view(piece).substr(0, static_cast<std::size_t>(got));
+    const auto got = base::read_full(file.get(), base::bytes_of(piece));
+    if (!got) return fail(batch::io_error(label, "read", got.error()));
+    if (*got == 0) return {};
+    const auto text = std::string_view(piece).substr(0, *got);
     if (!lines.add(text, take)) return fail(row_is_too_long(label));
   }
 }

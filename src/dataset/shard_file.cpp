@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <base/nanoseconds.hpp>
+#include <base/read_file.hpp>
 #include <batch/permissions.hpp>
 #include <batch/posix_file.hpp>
 #include <cerrno>
@@ -27,16 +28,9 @@ Result<std::unique_ptr<ShardInput>> ShardFile::open(const std::string& path) {
 }
 
 Result<std::size_t> ShardFile::read_at(std::uint64_t offset, std::span<std::uint8_t> into) {
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t got = ::pread(file_.get(), into.data() + done, into.size() - done,
-                                static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(batch::io_error(path(), "read", errno));
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  return done;
+  const auto got = base::read_full_at(file_.get(), offset, into);
+  if (!got) return fail(batch::io_error(path(), "read", got.error()));
+  return *got;
 }
 
 void ShardFile::read_ahead(std::uint64_t offset) noexcept {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <base/read_file.hpp>
 #include <batch/row.hpp>
 #include <cerrno>
 #include <charconv>
@@ -138,9 +139,9 @@ base::FileDescriptor open_manifest(int folder, const std::string& name) {
 // Of a regular file. @return errno
 tl::expected<std::string, int> read_some(int file, std::uint64_t offset, std::uint64_t bytes) {
   std::string text(static_cast<std::size_t>(bytes), '\0');
-  const ssize_t got = ::pread(file, text.data(), text.size(), static_cast<off_t>(offset));
-  if (got < 0) return tl::unexpected<int>(errno);
-  text.resize(static_cast<std::size_t>(got));
+  const auto got = base::read_full_at(file, offset, base::bytes_of(text));
+  if (!got) return tl::unexpected<int>(got.error());
+  text.resize(*got);
   return text;
 }
 

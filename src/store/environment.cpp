@@ -1,6 +1,6 @@
 #include <fcntl.h>
-#include <unistd.h>
 #include <base/file_descriptor.hpp>
+#include <base/read_file.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -23,20 +23,12 @@ Result<std::optional<std::string>> read_small_file(const std::string& path, std:
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
     return refuse(StatusCode::kIoError, std::strerror(errno));
   }
-  std::string text(max_bytes + 1, '\0');
-  std::size_t filled = 0;
-  while (filled < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + filled, text.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return refuse(StatusCode::kIoError, std::strerror(errno));
-    if (got == 0) break;
-    filled += static_cast<std::size_t>(got);
-  }
-  if (filled > max_bytes) {
+  auto text = base::read_text(file.get(), max_bytes + 1);
+  if (!text) return refuse(StatusCode::kIoError, std::strerror(text.error()));
+  if (text->size() > max_bytes) {
     return refuse(StatusCode::kTooLarge, "has more than " + std::to_string(max_bytes) + " bytes");
   }
-  text.resize(filled);
-  return text;
+  return *std::move(text);
 }
 
 Result<std::optional<S3Credentials>> environment_credentials(const EnvironmentLookup& environment) {

@@ -1,8 +1,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <array>
 #include <base/file_descriptor.hpp>
+#include <base/read_file.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/posix_file.hpp>
 #include <cerrno>
@@ -28,10 +28,9 @@ Result<void> check_replaceable(const std::string& path,
     return fail(batch::io_error(path, "open", errno));
   }
   if (!S_ISREG(facts.st_mode) || facts.st_size == 0) return {};
-  std::array<char, 4096> beginning{};
-  const ssize_t got = ::pread(file.get(), beginning.data(), beginning.size(), 0);
-  if (got < 0) return fail(batch::io_error(path, "read", errno));
-  if (is_ours({beginning.data(), static_cast<std::size_t>(got)})) return {};
+  const auto beginning = base::read_text(file.get(), 4096);
+  if (!beginning) return fail(batch::io_error(path, "read", beginning.error()));
+  if (is_ours(*beginning)) return {};
   return fail(Status(StatusCode::kInvalidInput,
                      "is a file of another kind, and is not replaced; accepted: a name that is "
                      "free, or what an earlier run has written there")

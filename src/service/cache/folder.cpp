@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <base/nanoseconds.hpp>
+#include <base/read_file.hpp>
 #include <cerrno>
 #include <service/cache/folder.hpp>
 #include <system_error>
@@ -44,18 +45,6 @@ Result<base::FileDescriptor> open_root(const std::string& path) {
 
 bool is_own_file(const struct stat& status) noexcept {
   return S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && status.st_nlink == 1;
-}
-
-bool read_whole(int file, std::span<std::uint8_t> out) noexcept {
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t count =
-        ::pread(file, out.data() + done, out.size() - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    done += static_cast<std::size_t>(count);
-  }
-  return true;
 }
 
 void touch(int file, const struct stat& status) noexcept {
@@ -128,7 +117,7 @@ ReadResult Folder::read(const Key& key, std::uint64_t max_bytes,
   entry.memory = take_memory(static_cast<std::size_t>(bytes));
   if (entry.memory == nullptr) return {};
   const std::span<std::uint8_t> all(entry.memory.get(), static_cast<std::size_t>(bytes));
-  if (!read_whole(file.get(), all)) return damaged();
+  if (base::read_full_at(file.get(), 0, all) != all.size()) return damaged();
   const auto header = read_header(all, bytes);
   if (!header) return damaged();
   entry.header = *header;

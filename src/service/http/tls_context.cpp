@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <base/read_file.hpp>
 #include <cerrno>
 #include <cstring>
 #include <service/http/settings.hpp>
@@ -60,27 +61,21 @@ Result<std::string> read_file(const std::string& path) {
   const base::FileDescriptor file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts {};
-  const bool opened = file.valid() && ::fstat(file.get(), &facts) == 0;
-  if (opened && !S_ISREG(facts.st_mode)) {
+  const auto unreadable = [&](int error) {
+    return refuse_file(StatusCode::kIoError, path,
+                       fmt::format("the certificate cannot be read: {}", std::strerror(error)));
+  };
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) return unreadable(errno);
+  if (!S_ISREG(facts.st_mode)) {
     return refuse_file(StatusCode::kInvalidInput, path, "the certificate is no regular file");
   }
-  std::string text(kMaxChainBytes + 1, '\0');
-  std::size_t done = 0;
-  while (opened && done < text.size()) {
-    const auto count = ::read(file.get(), text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) break;
-    done += static_cast<std::size_t>(count);
-    if (count > 0) continue;
-    text.resize(done);
-    return text;
-  }
-  if (done > kMaxChainBytes) {
+  auto text = base::read_text(file.get(), kMaxChainBytes + 1);
+  if (!text) return unreadable(text.error());
+  if (text->size() > kMaxChainBytes) {
     return refuse_file(StatusCode::kInvalidInput, path,
                        fmt::format("the certificate has more than {} bytes", kMaxChainBytes));
   }
-  return refuse_file(StatusCode::kIoError, path,
-                     fmt::format("the certificate cannot be read: {}", std::strerror(errno)));
+  return *std::move(text);
 }
 
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length,

@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <base/read_file.hpp>
 #include <base/wait_for.hpp>
-#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <service/mps/own_process.hpp>
@@ -21,15 +21,8 @@ constexpr std::size_t kMaxEnvironmentBytes = std::size_t{4} << 20;
 
 std::string read_small(const std::string& path, std::size_t max) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  std::string text;
-  char buffer[4096];
-  while (file.valid() && text.size() < max) {
-    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(buffer, static_cast<std::size_t>(got));
-  }
-  return text;
+  if (!file.valid()) return {};
+  return base::read_text(file.get(), max).value_or(std::string());
 }
 
 }  // namespace

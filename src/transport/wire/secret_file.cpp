@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <base/file_descriptor.hpp>
+#include <base/read_file.hpp>
 #include <cerrno>
 #include <cstring>
 #include <transport/wire/secret_file.hpp>
@@ -57,30 +58,24 @@ void Secret::wipe() noexcept {
 }
 
 Result<Secret> read_secret(const std::string& path, std::string_view what, std::size_t max_bytes) {
-  const auto unreadable = [&] {
+  const auto unreadable = [&](int error) {
     return fail(Status(StatusCode::kIoError,
-                       fmt::format("{} cannot be read: {}", what, std::strerror(errno)))
+                       fmt::format("{} cannot be read: {}", what, std::strerror(error)))
                     .about(path));
   };
   // O_NONBLOCK: the name may be a pipe's, which open() would wait for.
   const base::FileDescriptor file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts {};
-  if (!file.valid() || ::fstat(file.get(), &facts) != 0) return unreadable();
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) return unreadable(errno);
   if (auto good = judge(facts, what, max_bytes); !good) {
     return fail(Status(good.error()).about(path));
   }
   // As long as it was when it was looked at: what its owner adds now is read the next time.
   Secret secret(static_cast<std::size_t>(facts.st_size));
-  std::size_t done = 0;
-  while (done < secret.size()) {
-    const auto count = ::read(file.get(), secret.data() + done, secret.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return unreadable();
-    if (count == 0) break;
-    done += static_cast<std::size_t>(count);
-  }
-  secret.shrink(done);
+  const auto read = base::read_full(file.get(), {secret.data(), secret.size()});
+  if (!read) return unreadable(read.error());
+  secret.shrink(*read);
   return secret;
 }
 

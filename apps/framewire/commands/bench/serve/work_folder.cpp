@@ -6,12 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
+#include <base/read_file.hpp>
 #include <cerrno>
 #include <commands/bench/serve/work_folder.hpp>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -73,9 +74,9 @@ bool is_of_this_user(int file, mode_t kind) {
 }
 
 bool is_marked(int lock) {
-  std::array<char, kMark.size() + 1> text{};
-  const ssize_t bytes = ::pread(lock, text.data(), text.size(), 0);
-  return bytes >= 0 && std::string_view(text.data(), static_cast<std::size_t>(bytes)) == kMark;
+  std::string text(kMark.size() + 1, '\0');
+  const auto got = base::read_full_at(lock, 0, base::bytes_of(text));
+  return got && std::string_view(text).substr(0, *got) == kMark;
 }
 
 bool remove_if_dead(int parent, const char* name) {
