@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <batch/input_file.hpp>
 #include <batch/names.hpp>
 #include <batch/posix_file.hpp>
-#include <cctype>
 
 namespace framewire::batch {
 namespace {
@@ -40,9 +40,7 @@ struct Level {
 bool has_jpeg_extension(std::string_view name) {
   const auto dot = name.rfind('.');
   if (dot == std::string_view::npos) return false;
-  std::string extension(name.substr(dot + 1));
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string extension = base::to_lower(name.substr(dot + 1));
   return extension == "jpg" || extension == "jpeg" || extension == "jpe" || extension == "jfif";
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <dataset/report.hpp>
 #include <dataset/report_place.hpp>
 #include <framewire/batch/manifest.hpp>
@@ -61,7 +62,7 @@ std::string packed_of(const ShardRecord& record) {
   std::string pattern;
   const std::size_t last = record.shard.rfind('/') + 1;  // 0 where there is none
   for (std::size_t i = 0; i < record.shard.size(); ++i) {
-    const bool digit = i >= last && record.shard[i] >= '0' && record.shard[i] <= '9';
+    const bool digit = i >= last && base::is_digit(record.shard[i]);
     if (!digit) pattern += record.shard[i];
     if (digit && !pattern.ends_with('#')) pattern += '#';
   }

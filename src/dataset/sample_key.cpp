@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <dataset/sample_key.hpp>
 
 namespace framewire::dataset {
@@ -14,9 +15,8 @@ SampleName split_sample_name(std::string_view name) noexcept {
 bool named_like_jpeg(std::string_view name) noexcept {
   const auto ends = [name](std::string_view ending) {
     return name.size() > ending.size() &&
-           std::equal(ending.rbegin(), ending.rend(), name.rbegin(), [](char a, char b) {
-             return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
-           });
+           std::equal(ending.rbegin(), ending.rend(), name.rbegin(),
+                      [](char a, char b) { return a == base::to_lower(b); });
   };
   return ends(".jpg") || ends(".jpeg") || ends(".jpe") || ends(".jfif");
 }

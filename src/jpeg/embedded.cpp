@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <base/ascii.hpp>
 #include <jpeg/embedded.hpp>
 #include <jpeg/markers.hpp>
 
@@ -54,8 +55,7 @@ bool is_line_end(char c) { return c == '\n' || c == '\r'; }
 
 /// Whether base64 in lines may contain it.
 bool is_base64_text(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
-         c == '/' || is_line_end(c);
+  return base::is_letter_or_digit(c) || c == '+' || c == '/' || is_line_end(c);
 }
 
 }  // namespace

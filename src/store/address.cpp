@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <store/address.hpp>
 #include <store/object_store.hpp>
 #include <store/text.hpp>
@@ -15,7 +16,7 @@ struct EndpointParts {
 
 bool is_region(std::string_view text) noexcept {
   return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    return base::is_lower(c) || base::is_digit(c) || c == '-';
   });
 }
 
@@ -24,9 +25,8 @@ bool is_host(std::string_view text) noexcept {
   const bool brackets = text.size() > 2 && text.front() == '[' && text.back() == ']';
   if (brackets) text = text.substr(1, text.size() - 2);
   return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), [&](char c) {
-    const bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-    if (brackets) return hex || c == ':';
-    return hex || (c > 'f' && c <= 'z') || c == '-' || c == '.' || c == '_';
+    if (brackets) return (base::hex_value(c) >= 0 && !base::is_upper(c)) || c == ':';
+    return base::is_lower(c) || base::is_digit(c) || c == '-' || c == '.' || c == '_';
   });
 }
 
@@ -49,7 +49,7 @@ Result<EndpointParts> parse_endpoint(std::string_view text) {
   EndpointParts parts;
   for (const std::string_view scheme : {"http", "https"}) {
     const std::string prefix = std::string(scheme) + "://";
-    if (equals_ignoring_case(text.substr(0, prefix.size()), prefix)) parts.scheme = scheme;
+    if (base::equals_ignoring_case(text.substr(0, prefix.size()), prefix)) parts.scheme = scheme;
   }
   if (parts.scheme.empty()) return refuse();
   const std::string_view rest = text.substr(parts.scheme.size() + 3);
@@ -67,7 +67,7 @@ Result<EndpointParts> parse_endpoint(std::string_view text) {
     if (!usual) port = fmt::format(":{}", *number);
     authority = authority.substr(0, colon);
   }
-  const std::string host = to_lower(authority);
+  const std::string host = base::to_lower(authority);
   if (!is_host(host) || !is_base(base)) return refuse();
   parts.host = host + port;
   parts.base = base;

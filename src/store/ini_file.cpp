@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <base/ascii.hpp>
 #include <store/environment.hpp>
 #include <store/text.hpp>
 
@@ -29,7 +30,7 @@ Result<IniSections> parse_ini(std::string_view text) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view whole = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string_view line = trimmed(without_comment(whole));
+    const std::string_view line = base::trim_white(without_comment(whole));
     if (line.empty()) continue;
     if (line.front() == '[') {
       if (line.back() != ']' || sections.size() >= kMaxSections) {
@@ -37,7 +38,7 @@ Result<IniSections> parse_ini(std::string_view text) {
                     line.back() != ']' ? fmt::format("line {} has no ']' at its end", number)
                                        : fmt::format("has more than {} sections", kMaxSections));
       }
-      open = &sections[std::string(trimmed(line.substr(1, line.size() - 2)))];
+      open = &sections[std::string(base::trim_white(line.substr(1, line.size() - 2)))];
       continue;
     }
     if (whole.front() == ' ' || whole.front() == '\t') continue;
@@ -47,7 +48,8 @@ Result<IniSections> parse_ini(std::string_view text) {
       return fail(StatusCode::kInvalidInput,
                   fmt::format("line {} is neither [section] nor name = value below one", number));
     }
-    (*open)[to_lower(trimmed(line.substr(0, sign)))] = trimmed(line.substr(sign + 1));
+    (*open)[base::to_lower(base::trim_white(line.substr(0, sign)))] =
+        base::trim_white(line.substr(sign + 1));
   }
   return sections;
 }

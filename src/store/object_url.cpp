@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <base/utf8.hpp>
 #include <store/object_store.hpp>
 #include <store/text.hpp>
@@ -14,19 +15,17 @@ constexpr std::size_t kMaxWebUrlBytes = 8'192;
 // Names that S3 has ever allowed (capitals and underscores are of old buckets and other servers)
 // and that cannot change the meaning of a URL.
 bool is_bucket_name(std::string_view name) noexcept {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  return name.size() >= 3 && name.size() <= 255 && is_plain(name.front()) &&
-         is_plain(name.back()) && name.find("..") == std::string_view::npos &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return is_plain(c) || c == '-' || c == '.' || c == '_'; });
+  return name.size() >= 3 && name.size() <= 255 && base::is_letter_or_digit(name.front()) &&
+         base::is_letter_or_digit(name.back()) && name.find("..") == std::string_view::npos &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return base::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_';
+         });
 }
 
 // Of "https://HOST/…", where '/' begins; npos for other URLs.
 std::size_t web_host_begin(std::string_view text) noexcept {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (equals_ignoring_case(text.substr(0, scheme.size()), scheme)) return scheme.size();
+    if (base::equals_ignoring_case(text.substr(0, scheme.size()), scheme)) return scheme.size();
   }
   return std::string_view::npos;
 }
@@ -57,7 +56,7 @@ Result<ObjectUrl> parse_web_url(std::string_view text) {
         "has a fragment, or a character that must be written as %XX; accepted: an address as a "
         "browser shows it when it is copied");
   }
-  return ObjectUrl{to_lower(text.substr(0, slash)),
+  return ObjectUrl{base::to_lower(text.substr(0, slash)),
                    std::string(text.substr(std::min(slash + 1, text.size())))};
 }
 

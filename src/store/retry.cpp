@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <base/ascii.hpp>
 #include <store/retry.hpp>
 
 namespace framewire::store {
@@ -50,7 +51,7 @@ std::chrono::milliseconds backoff(unsigned attempt, double chance,
 
 std::optional<std::chrono::milliseconds> parse_retry_after(std::string_view value, SystemTime now,
                                                            const StoreTiming& timing) noexcept {
-  const std::string_view text = trimmed(value);
+  const std::string_view text = base::trim_white(value);
   std::chrono::milliseconds wait{0};
   if (const auto seconds = parse_number(text)) {
     wait = std::chrono::seconds(std::min<std::uint64_t>(*seconds, 86'400));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <store/digest.hpp>
 #include <store/signature.hpp>
 
@@ -9,7 +10,7 @@ namespace {
 // Blanks around a value do not count, and several inside it count as one.
 std::string canonical_value(std::string_view value) {
   std::string made;
-  for (const char c : trimmed(value)) {
+  for (const char c : base::trim_white(value)) {
     if (c != ' ' || !made.ends_with(' ')) made += c;
   }
   return made;
@@ -80,11 +81,11 @@ Result<std::string> authorization(const RequestToSign& request, const SignatureS
   const std::string place = fmt::format("{}/{}/{}/aws4_request", day, scope.region, scope.service);
   const auto key = signing_key(credentials.secret_access_key, day, scope);
   if (!key) return fail(key.error());
-  const auto signature =
-      hmac_sha256(*key, fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, place, to_hex(*hash)));
+  const auto signature = hmac_sha256(
+      *key, fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, place, base::to_hex(*hash)));
   if (!signature) return fail(signature.error());
   return fmt::format("AWS4-HMAC-SHA256 Credential={}/{},SignedHeaders={},Signature={}",
-                     credentials.access_key_id, place, headers.names, to_hex(*signature));
+                     credentials.access_key_id, place, headers.names, base::to_hex(*signature));
 }
 
 }  // namespace framewire::store

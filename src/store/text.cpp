@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <base/ascii.hpp>
 #include <base/utf8.hpp>
 #include <charconv>
 #include <store/text.hpp>
@@ -8,22 +9,8 @@
 namespace framewire::store {
 namespace {
 
-constexpr std::string_view kHexDigits = "0123456789ABCDEF";
-
-constexpr char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-constexpr int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char small = lower(c);
-  return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
-}
-
 constexpr bool is_unreserved(char c) noexcept {
-  const char small = lower(c);
-  return (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-         c == '_' || c == '~';
+  return base::is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 // A number of exactly `digits` digits at a place of a date.
@@ -49,24 +36,6 @@ std::optional<SystemTime> make_time(std::optional<int> year, std::optional<int> 
 
 }  // namespace
 
-std::string_view trimmed(std::string_view text) noexcept {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower_text) noexcept {
-  return std::equal(text.begin(), text.end(), lower_text.begin(), lower_text.end(),
-                    [](char a, char b) { return lower(a) == b; });
-}
-
-std::string to_lower(std::string_view text) {
-  std::string made(text);
-  std::transform(made.begin(), made.end(), made.begin(), lower);
-  return made;
-}
-
 std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
   std::uint64_t value = 0;
   const char* const end = text.data() + text.size();
@@ -83,7 +52,8 @@ std::string percent_encode(std::string_view text, bool keep_slashes) {
       made += c;
     } else {
       const auto byte = static_cast<unsigned char>(c);
-      made += {'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]};
+      made += {'%', base::to_upper(base::kHexDigits[byte >> 4]),
+               base::to_upper(base::kHexDigits[byte & 15])};
     }
   }
   return made;
@@ -97,21 +67,11 @@ std::optional<std::string> decode_form_text(std::string_view text) {
       made += text[i] == '+' ? ' ' : text[i];
       continue;
     }
-    const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
+    const int high = i + 2 < text.size() ? base::hex_value(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? base::hex_value(text[i + 2]) : -1;
     if (high < 0 || low < 0) return std::nullopt;
     made += static_cast<char>(high * 16 + low);
     i += 2;
-  }
-  return made;
-}
-
-std::string to_hex(std::span<const std::uint8_t> bytes) {
-  std::string made;
-  made.reserve(bytes.size() * 2);
-  for (const std::uint8_t byte : bytes) {
-    made += lower(kHexDigits[byte >> 4]);
-    made += lower(kHexDigits[byte & 15]);
   }
   return made;
 }

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,13 +15,6 @@ namespace framewire::store {
 /// Names and values, in the order in which they were given.
 using TextPairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Without blanks, tabs and ends of lines around it.
-[[nodiscard]] std::string_view trimmed(std::string_view text) noexcept;
-/// Whether both are the same but for capitals. @param lower_text  without any
-[[nodiscard]] bool equals_ignoring_case(std::string_view text,
-                                        std::string_view lower_text) noexcept;
-[[nodiscard]] std::string to_lower(std::string_view text);
-
 /// Decimal digits alone. @return nothing for anything else, and for what does not fit
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text) noexcept;
 
@@ -32,8 +24,6 @@ using TextPairs = std::vector<std::pair<std::string, std::string>>;
 /// %XX to bytes, '+' to a blank: what S3 writes with encoding-type=url.
 /// @return nothing where an escape is broken
 [[nodiscard]] std::optional<std::string> decode_form_text(std::string_view text);
-
-[[nodiscard]] std::string to_hex(std::span<const std::uint8_t> bytes);
 
 /// What of a stranger's text may stand in a message: one line, without control characters and what
 /// turns the direction of text, of valid UTF-8, cut to `max_bytes`.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <base/nanoseconds.hpp>
 #include <pugixml.hpp>
 #include <sstream>
@@ -41,9 +42,9 @@ Result<std::string> read_key(pugi::xml_node entry, bool encoded) {
 Result<ObjectInfo> read_object(pugi::xml_node entry, bool encoded) {
   auto key = read_key(entry, encoded);
   if (!key) return fail(std::move(key.error()));
-  const auto bytes = parse_number(trimmed(entry.child_value("Size")));
-  const auto time = parse_iso_time(trimmed(entry.child_value("LastModified")));
-  auto etag = unquoted_etag(trimmed(entry.child_value("ETag")));
+  const auto bytes = parse_number(base::trim_white(entry.child_value("Size")));
+  const auto time = parse_iso_time(base::trim_white(entry.child_value("LastModified")));
+  auto etag = unquoted_etag(base::trim_white(entry.child_value("ETag")));
   if (!bytes || !time || !etag) {
     return malformed("lists '" + printable(*key) + "' without a size, time or ETag");
   }
@@ -75,12 +76,12 @@ Result<ListingPage> parse_listing(std::string_view xml) {
     if (!object) return fail(std::move(object.error()));
     page.objects.push_back(*std::move(object));
   }
-  const std::string_view truncated = trimmed(root.child_value("IsTruncated"));
+  const std::string_view truncated = base::trim_white(root.child_value("IsTruncated"));
   if (truncated != "true" && truncated != "false") {
     return malformed("does not say whether the listing goes on");
   }
   if (truncated == "true") {
-    page.next = trimmed(root.child_value("NextContinuationToken"));
+    page.next = base::trim_white(root.child_value("NextContinuationToken"));
     if (page.next.empty() || page.next.size() > kMaxTokenBytes) {
       return malformed("does not say where the listing goes on");
     }
@@ -93,15 +94,12 @@ std::optional<ServiceError> parse_service_error(std::string_view xml) {
   pugi::xml_node error = load(document, xml, "Error");
   if (!error) error = document.child("ErrorResponse").child("Error");
   if (!error) return std::nullopt;
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-';
-  };
+  const auto is_plain = [](char c) { return base::is_letter_or_digit(c) || c == '.' || c == '-'; };
   ServiceError made;
   for (const char c : std::string_view(error.child_value("Code")).substr(0, 64)) {
     if (is_plain(c)) made.code += c;
   }
-  made.message = printable(trimmed(error.child_value("Message")));
+  made.message = printable(base::trim_white(error.child_value("Message")));
   for (const char c : std::string_view(error.child_value("Region")).substr(0, 64)) {
     if (is_plain(c)) made.region += c;
   }
@@ -111,7 +109,7 @@ std::optional<ServiceError> parse_service_error(std::string_view xml) {
 Result<std::string> parse_upload_id(std::string_view xml) {
   pugi::xml_document document;
   const pugi::xml_node root = load(document, xml, "InitiateMultipartUploadResult");
-  const std::string_view id = trimmed(root.child_value("UploadId"));
+  const std::string_view id = base::trim_white(root.child_value("UploadId"));
   if (id.empty() || id.size() > kMaxTokenBytes) return malformed("begins no upload");
   return std::string(id);
 }
@@ -124,7 +122,7 @@ bool is_completion(std::string_view xml) {
 std::string completed_etag(std::string_view xml) {
   pugi::xml_document document;
   const pugi::xml_node root = load(document, xml, "CompleteMultipartUploadResult");
-  return unquoted_etag(trimmed(root.child_value("ETag"))).value_or("");
+  return unquoted_etag(base::trim_white(root.child_value("ETag"))).value_or("");
 }
 
 Result<S3Credentials> parse_assumed_role(std::string_view xml) {
@@ -132,7 +130,9 @@ Result<S3Credentials> parse_assumed_role(std::string_view xml) {
   const pugi::xml_node keys = load(document, xml, "AssumeRoleWithWebIdentityResponse")
                                   .child("AssumeRoleWithWebIdentityResult")
                                   .child("Credentials");
-  const auto text = [&](const char* name) { return std::string(trimmed(keys.child_value(name))); };
+  const auto text = [&](const char* name) {
+    return std::string(base::trim_white(keys.child_value(name)));
+  };
   S3Credentials made{text("AccessKeyId"), text("SecretAccessKey"), text("SessionToken"),
                      parse_iso_time(text("Expiration"))};
   if (made.access_key_id.empty() || made.secret_access_key.empty() || !made.expires) {

@@ -1,6 +1,7 @@
 // The CUDA driver's interface as NVIDIA's CUDA Driver API reference documents it; no CUDA header,
 // so that a build without a toolkit can ask too.
 #include <fmt/format.h>
+#include <base/ascii.hpp>
 #include <base/file_descriptor.hpp>
 #include <topology/library.hpp>
 #include <topology/library_facts.hpp>
@@ -73,8 +74,7 @@ std::string address_of(const Cuda& cuda, int device) {
   char text[32] = {};
   if (cuda.bus_id(text, sizeof text, device) != kCudaSuccess) return "";
   std::string address(text);
-  for (char& c : address) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-  return address;
+  return base::to_lower(address);
 }
 
 // Sets whether memory of the device can be exported as a dma-buf. A context of the device must be

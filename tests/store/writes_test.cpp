@@ -1,6 +1,7 @@
 // Objects written to servers that fail, lose answers, and have had others write first.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <base/ascii.hpp>
 #include <store/digest.hpp>
 #include <tests/store/opened_store.hpp>
 #include <tests/store/scripted_server.hpp>
@@ -31,7 +32,8 @@ class FakeBucket {
 
   Scripted operator()(const Asked& asked) {
     const std::lock_guard lock(mutex_);
-    EXPECT_EQ(asked.headers.at("x-amz-content-sha256"), to_hex(*sha256(bytes_of(asked.body))));
+    EXPECT_EQ(asked.headers.at("x-amz-content-sha256"),
+              base::to_hex(*sha256(bytes_of(asked.body))));
     if (auto instead = before(asked)) return *instead;
     Scripted done = serve(asked);
     if (auto instead = after(asked)) return *instead;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <base/nanoseconds.hpp>
 #include <base/read_file.hpp>
 #include <cerrno>
@@ -86,7 +87,7 @@ Result<Folder> Folder::open(const std::string& path) {
 }
 
 base::FileDescriptor Folder::open_part(unsigned part, bool make) const noexcept {
-  char name[3] = {"0123456789abcdef"[part >> 4 & 15], "0123456789abcdef"[part & 15], 0};
+  char name[3] = {base::kHexDigits[part >> 4 & 15], base::kHexDigits[part & 15], 0};
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   base::FileDescriptor opened(::openat(root_.get(), name, kFlags));
   if (opened.valid() || !make || errno != ENOENT) return opened;
@@ -160,8 +161,8 @@ void Folder::remove(const EntryName& name) const noexcept {
   if (!part.valid()) return;
   char text[2 * std::tuple_size_v<EntryName> + 1] = {};
   for (std::size_t i = 0; i < name.size(); ++i) {
-    text[2 * i] = "0123456789abcdef"[name[i] >> 4];
-    text[2 * i + 1] = "0123456789abcdef"[name[i] & 15];
+    text[2 * i] = base::kHexDigits[name[i] >> 4];
+    text[2 * i + 1] = base::kHexDigits[name[i] & 15];
   }
   (void)::unlinkat(part.get(), text, 0);
 }

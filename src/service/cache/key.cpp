@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <service/cache/key.hpp>
 
 namespace framewire::service::cache {
@@ -25,24 +26,14 @@ EntryName name_of(const Key& key) noexcept {
   return name;
 }
 
-std::string to_text(const EntryName& name) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : name) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
+std::string to_text(const EntryName& name) { return base::to_hex(name); }
 
 std::optional<EntryName> parse_name(std::string_view text) noexcept {
   EntryName name{};
   if (text.size() != 2 * name.size()) return std::nullopt;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const bool letter = c >= 'a' && c <= 'f';
-    if (!letter && (c < '0' || c > '9')) return std::nullopt;
-    const auto digit = static_cast<std::uint8_t>(letter ? c - 'a' + 10 : c - '0');
+    const int digit = base::hex_value(text[i]);
+    if (digit < 0 || base::is_upper(text[i])) return std::nullopt;
     name[i / 2] = static_cast<std::uint8_t>(name[i / 2] << 4 | digit);
   }
   return name;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <base/ascii.hpp>
 #include <inspect/model.hpp>
 #include <iterator>
 #include <service/http/actions.hpp>
@@ -41,7 +42,7 @@ bool is_picture_type(Text type) {
                              "application/octet-stream",
                              "application/x-www-form-urlencoded"};
   return std::any_of(std::begin(kTypes), std::end(kTypes),
-                     [&](Text known) { return equal_ignoring_case(type, known); });
+                     [&](Text known) { return base::equals_ignoring_case(type, known); });
 }
 
 Response refuse(const Exchange& exchange, Code code, Text word, Text message, Text about = {}) {
@@ -56,12 +57,12 @@ Response refuse_option(const Exchange& exchange, const Status& status) {
 
 std::optional<Response> check_type(Exchange& exchange) {
   if (const Text coding = exchange.head.get("content-encoding");
-      !coding.empty() && !equal_ignoring_case(coding, "identity")) {
+      !coding.empty() && !base::equals_ignoring_case(coding, "identity")) {
     return refuse(exchange, Code::kUnsupportedMediaType, "unsupported",
                   "accepted: bodies without a content coding", "Content-Encoding");
   }
   const Text full = exchange.head.get("content-type");
-  const Text type = trim(full.substr(0, full.find(';')));
+  const Text type = base::trim_blanks(full.substr(0, full.find(';')));
   if (is_picture_type(type)) return std::nullopt;
   const auto boundary = form_boundary(full);
   if (!boundary) {
@@ -99,9 +100,7 @@ Response make_picture_answer(Exchange& exchange, Resized resized) {
 }
 
 // Methods are case-sensitive; the lists of Allow are not.
-bool is_upper(Text method) {
-  return std::none_of(method.begin(), method.end(), [](char c) { return c >= 'a' && c <= 'z'; });
-}
+bool is_upper(Text method) { return std::none_of(method.begin(), method.end(), base::is_lower); }
 
 // Health and metrics are asked for with and without the prefix; nothing else is.
 Text without_prefix(Text path, Text prefix) {
@@ -134,7 +133,7 @@ bool names_loopback(Text host) {
   const auto colon = host.rfind(':');
   const bool has_port = colon != Text::npos && host.find(']', colon) == Text::npos;
   const Text name = has_port ? host.substr(0, colon) : host;
-  return name.empty() || equal_ignoring_case(name, "localhost") || name == "[::1]" ||
+  return name.empty() || base::equals_ignoring_case(name, "localhost") || name == "[::1]" ||
          (name.starts_with("127.") && name.find_first_not_of("0123456789.") == Text::npos);
 }
 
@@ -155,7 +154,7 @@ bool has_secret(const Head& head, Text secret) {
   constexpr Text kScheme = "Bearer ";  // in any case (RFC 9110, 11.1)
   const Text value = head.get("authorization");
   if (value.size() != kScheme.size() + secret.size() ||
-      !equal_ignoring_case(value.substr(0, kScheme.size()), kScheme)) {
+      !base::equals_ignoring_case(value.substr(0, kScheme.size()), kScheme)) {
     return false;
   }
   unsigned different = 0;

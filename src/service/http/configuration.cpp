@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <service/http/configuration.hpp>
 #include <vector>
 
@@ -21,7 +22,7 @@ std::vector<Text> names() {
 std::string variable_of(Text name) {
   std::string variable(kPrefix);
   for (const char c : name) {
-    variable.push_back(c == '-' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c);
+    variable.push_back(c == '-' ? '_' : base::to_upper(c));
   }
   return variable;
 }
@@ -50,7 +51,7 @@ bool names_file(Text subject, Text path) {
 
 // Whether a message has a setting's name in it, and not only as a part of another's.
 bool has_word(Text message, Text name) {
-  const auto is_part = [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); };
+  const auto is_part = [](char c) { return c == '-' || base::is_lower(c); };
   for (auto at = message.find(name); at != Text::npos; at = message.find(name, at + 1)) {
     const auto end = at + name.size();
     const bool begins = at == 0 || !is_part(message[at - 1]);

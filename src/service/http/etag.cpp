@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <xxhash.h>
+#include <base/ascii.hpp>
 #include <cstdint>
 #include <service/http/etag.hpp>
 #include <service/http/head.hpp>
@@ -54,7 +55,7 @@ bool any_tag(Text list, const Visit& visit) {
   for (int i = 0; i < kMaxListed && !list.empty(); ++i) {
     // Tags of ours have no commas; others are cut there, and match nothing.
     const auto comma = list.find(',');
-    if (visit(trim(list.substr(0, comma)))) return true;
+    if (visit(base::trim_blanks(list.substr(0, comma)))) return true;
     if (comma == Text::npos) return false;
     list.remove_prefix(comma + 1);
   }
@@ -104,7 +105,7 @@ KnownOriginal known_original(const EtagRecipe& recipe, Text if_none_match) {
 }
 
 bool none_match_lists(Text if_none_match, Text etag) {
-  if (trim(if_none_match) == "*") return true;
+  if (base::trim_blanks(if_none_match) == "*") return true;
   if (etag.empty()) return false;
   return any_tag(if_none_match, [&](Text tag) { return without_weak(tag) == without_weak(etag); });
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <charconv>
 #include <iterator>
 #include <optional>
@@ -39,11 +40,11 @@ Directives read_directives(Text list) noexcept {
   bool shared_age = false;
   while (!list.empty()) {
     const auto comma = list.find(',');
-    const Text one = trim(list.substr(0, comma));
+    const Text one = base::trim_blanks(list.substr(0, comma));
     const auto equals = one.find('=');
-    const Text name = trim(one.substr(0, equals));
-    const Text value = equals == Text::npos ? Text() : trim(one.substr(equals + 1));
-    const auto is = [&](Text word) { return equal_ignoring_case(name, word); };
+    const Text name = base::trim_blanks(one.substr(0, equals));
+    const Text value = equals == Text::npos ? Text() : base::trim_blanks(one.substr(equals + 1));
+    const auto is = [&](Text word) { return base::equals_ignoring_case(name, word); };
     found.forbidden = found.forbidden || is("no-store") || is("private");
     found.revalidate = found.revalidate || is("no-cache");
     const bool for_all = is("max-age");
@@ -82,8 +83,9 @@ std::size_t directive_length(Text list) noexcept {
 bool is_about_time(Text directive) noexcept {
   constexpr Text kNames[] = {"max-age", "s-maxage", "stale-while-revalidate", "stale-if-error",
                              "immutable"};
-  const Text name = trim(directive.substr(0, directive.find('=')));
-  return std::ranges::any_of(kNames, [&](Text known) { return equal_ignoring_case(name, known); });
+  const Text name = base::trim_blanks(directive.substr(0, directive.find('=')));
+  return std::ranges::any_of(kNames,
+                             [&](Text known) { return base::equals_ignoring_case(name, known); });
 }
 
 }  // namespace
@@ -132,7 +134,7 @@ std::string with_lifetime(Text cache_control, std::int64_t lifetime_s) {
   std::string made;
   while (!cache_control.empty()) {
     const std::size_t length = directive_length(cache_control);
-    const Text one = trim(cache_control.substr(0, length));
+    const Text one = base::trim_blanks(cache_control.substr(0, length));
     if (!one.empty() && !is_about_time(one)) fmt::format_to(std::back_inserter(made), "{}, ", one);
     cache_control.remove_prefix(std::min(length + 1, cache_control.size()));
   }

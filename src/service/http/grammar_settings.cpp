@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <base/ascii.hpp>
 #include <fstream>
 #include <map>
 #include <service/http/blocking_file.hpp>
@@ -26,7 +27,7 @@ tl::unexpected<Status> refuse(StatusCode code, std::string message, std::string 
   return fail(Status(code, std::move(message)).about(std::move(about)));
 }
 
-Text name_of(Text preset) { return trim(preset.substr(0, preset.find('='))); }
+Text name_of(Text preset) { return base::trim_blanks(preset.substr(0, preset.find('='))); }
 
 Result<std::string> read(const std::string& path) {
   if (is_device_or_pipe(path)) {
@@ -60,7 +61,7 @@ Result<PresetFile> read_presets(const ServiceSettings& settings) {
     Text line = rest.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
     rest = end == Text::npos ? Text() : rest.substr(end + 1);
-    line = trim(line);
+    line = base::trim_blanks(line);
     if (line.empty() || line.front() == '#') continue;
     const std::string about = fmt::format("{}:{}", settings.presets_file, number);
     const std::string preset(line);

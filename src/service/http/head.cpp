@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <charconv>
 #include <service/http/head.hpp>
 
@@ -16,13 +17,9 @@ tl::unexpected<HeadError> malformed(std::string message) {
   return refuse(HeadFault::kMalformed, std::move(message));
 }
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 bool is_token_char(char c) noexcept {
   constexpr Text kMarks = "!#$%&'*+-.^_`|~";
-  return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || kMarks.find(c) != Text::npos;
+  return base::is_letter_or_digit(c) || kMarks.find(c) != Text::npos;
 }
 
 // Visible ASCII, or a byte of UTF-8, which some clients send as it is.
@@ -44,8 +41,8 @@ tl::expected<void, HeadError> parse_request_line(Text line, const HeadBounds& bo
   head.target = line.substr(first + 1, last - first - 1);
   const Text version = line.substr(last + 1);
   if (!is_token(head.method)) return malformed("the method is no token");
-  if (version.size() != 8 || version.substr(0, 5) != "HTTP/" || !is_digit(version[5]) ||
-      version[6] != '.' || !is_digit(version[7])) {
+  if (version.size() != 8 || version.substr(0, 5) != "HTTP/" || !base::is_digit(version[5]) ||
+      version[6] != '.' || !base::is_digit(version[7])) {
     return malformed("the request line does not end with a version");
   }
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
@@ -65,7 +62,7 @@ tl::expected<void, HeadError> parse_request_line(Text line, const HeadBounds& bo
 tl::expected<void, HeadError> normalise_target(Head& head) {
   if (head.target.front() == '/' || (head.target == "*" && head.method == "OPTIONS")) return {};
   for (const Text scheme : {Text("http://"), Text("https://")}) {
-    if (!equal_ignoring_case(head.target.substr(0, scheme.size()), scheme)) continue;
+    if (!base::equals_ignoring_case(head.target.substr(0, scheme.size()), scheme)) continue;
     const auto path = head.target.find_first_of("/?", scheme.size());
     if (path == scheme.size()) break;
     head.target = path == Text::npos ? Text("/") : head.target.substr(path);
@@ -79,7 +76,7 @@ tl::expected<Field, HeadError> parse_field(Text line) {
   if (line.front() == ' ' || line.front() == '\t') return malformed("a field is folded");
   const auto colon = line.find(':');
   if (colon == Text::npos) return malformed("a field has no colon");
-  const Field field{line.substr(0, colon), trim(line.substr(colon + 1))};
+  const Field field{line.substr(0, colon), base::trim_blanks(line.substr(colon + 1))};
   if (!is_token(field.name)) return malformed("a field's name is no token");
   if (!std::all_of(field.value.begin(), field.value.end(), is_value_char)) {
     return malformed("a field's value has a control character");
@@ -102,7 +99,7 @@ tl::expected<void, HeadError> take_length(Text value, Head& head) {
 
 tl::expected<void, HeadError> take_coding(Text value, Head& head) {
   if (head.chunked) return malformed("Transfer-Encoding is given twice");
-  if (!equal_ignoring_case(value, "chunked")) {
+  if (!base::equals_ignoring_case(value, "chunked")) {
     return refuse(HeadFault::kTransferEncoding, "accepted as Transfer-Encoding: chunked");
   }
   head.chunked = true;
@@ -113,7 +110,7 @@ tl::expected<void, HeadError> take_coding(Text value, Head& head) {
 bool is_token_list(Text list) {
   while (true) {
     const auto comma = list.find(',');
-    const Text element = trim(list.substr(0, comma));
+    const Text element = base::trim_blanks(list.substr(0, comma));
     if (!element.empty() && !is_token(element)) return false;
     if (comma == Text::npos) return true;
     list.remove_prefix(comma + 1);
@@ -127,17 +124,21 @@ struct Seen {
 };
 
 tl::expected<void, HeadError> interpret(const Field& field, Head& head, Seen& seen) {
-  if (equal_ignoring_case(field.name, "content-length")) return take_length(field.value, head);
-  if (equal_ignoring_case(field.name, "transfer-encoding")) return take_coding(field.value, head);
-  if (equal_ignoring_case(field.name, "host")) {
+  if (base::equals_ignoring_case(field.name, "content-length")) {
+    return take_length(field.value, head);
+  }
+  if (base::equals_ignoring_case(field.name, "transfer-encoding")) {
+    return take_coding(field.value, head);
+  }
+  if (base::equals_ignoring_case(field.name, "host")) {
     ++seen.hosts;
     if (field.value.find_first_of(" \t/,@") != Text::npos) return malformed("Host is no host");
-  } else if (equal_ignoring_case(field.name, "connection")) {
+  } else if (base::equals_ignoring_case(field.name, "connection")) {
     if (!is_token_list(field.value)) return malformed("Connection is no list of words");
     seen.close = seen.close || list_has(field.value, "close");
     seen.keep_alive = seen.keep_alive || list_has(field.value, "keep-alive");
-  } else if (equal_ignoring_case(field.name, "expect")) {
-    if (!equal_ignoring_case(field.value, "100-continue")) {
+  } else if (base::equals_ignoring_case(field.name, "expect")) {
+    if (!base::equals_ignoring_case(field.value, "100-continue")) {
       return refuse(HeadFault::kExpectation, "accepted as Expect: 100-continue");
     }
     head.expects_continue = true;
@@ -163,18 +164,6 @@ tl::expected<void, HeadError> check_framing(Head& head, const Seen& seen) {
 
 }  // namespace
 
-bool equal_ignoring_case(Text a, Text b) noexcept {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
-}
-
-std::string_view trim(Text text) noexcept {
-  constexpr Text kWhite = " \t";
-  const auto first = text.find_first_not_of(kWhite);
-  if (first == Text::npos) return {};
-  return text.substr(first, text.find_last_not_of(kWhite) - first + 1);
-}
-
 bool is_token(Text text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }
@@ -182,21 +171,22 @@ bool is_token(Text text) noexcept {
 bool list_has(Text list, Text token) noexcept {
   while (true) {
     const auto comma = list.find(',');
-    if (equal_ignoring_case(trim(list.substr(0, comma)), token)) return true;
+    if (base::equals_ignoring_case(base::trim_blanks(list.substr(0, comma)), token)) return true;
     if (comma == Text::npos) return false;
     list.remove_prefix(comma + 1);
   }
 }
 
 bool Head::has(Text name) const noexcept {
-  return std::any_of(fields.begin(), fields.end(),
-                     [&](const Field& field) { return equal_ignoring_case(field.name, name); });
+  return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+    return base::equals_ignoring_case(field.name, name);
+  });
 }
 
 std::string Head::joined(Text name) const {
   std::string list;
   for (const Field& field : fields) {
-    if (!equal_ignoring_case(field.name, name)) continue;
+    if (!base::equals_ignoring_case(field.name, name)) continue;
     if (!list.empty()) list += ", ";
     list += field.value;
   }
@@ -205,7 +195,7 @@ std::string Head::joined(Text name) const {
 
 std::string_view Head::get(Text name) const noexcept {
   for (const Field& field : fields) {
-    if (equal_ignoring_case(field.name, name)) return field.value;
+    if (base::equals_ignoring_case(field.name, name)) return field.value;
   }
   return {};
 }

@@ -77,14 +77,8 @@ struct HeadError {
 [[nodiscard]] tl::expected<Head, HeadError> parse_head(std::string_view text,
                                                        const HeadBounds& bounds);
 
-/// Whether two texts are equal but for the case of ASCII letters.
-[[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
-
 /// Whether `token` is an element of a comma-separated list, in any case.
 [[nodiscard]] bool list_has(std::string_view list, std::string_view token) noexcept;
-
-/// The text without spaces and tabs around it.
-[[nodiscard]] std::string_view trim(std::string_view text) noexcept;
 
 /// Whether every byte may stand in an RFC 9110 token, and there is at least one.
 [[nodiscard]] bool is_token(std::string_view text) noexcept;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <iterator>
 #include <service/http/http2_head.hpp>
 #include <utility>
@@ -58,7 +59,7 @@ void Http2Head::add_pseudo(Text name, Text value) {
   } else if (name == ":authority") {
     authority_ = value;
   } else if (name == ":scheme") {
-    if (!equal_ignoring_case(value, "https") && !equal_ignoring_case(value, "http")) {
+    if (!base::equals_ignoring_case(value, "https") && !base::equals_ignoring_case(value, "http")) {
       fault(HeadFault::kMalformed, "the scheme is neither https nor http");
     }
   } else {
@@ -90,7 +91,7 @@ tl::expected<std::string, HeadError> Http2Head::text(bool ended) const {
   };
   if (method_.empty() || target_.empty()) return malformed("there is no method, or no path");
   // RFC 9113 8.3.1: two that differ would be read by one reader so, by another otherwise.
-  if (authority_ && host_ && !equal_ignoring_case(*authority_, *host_)) {
+  if (authority_ && host_ && !base::equals_ignoring_case(*authority_, *host_)) {
     return malformed("Host is not what :authority says");
   }
   const std::string& host = authority_ ? *authority_ : host_.value_or("");
@@ -115,14 +116,11 @@ Http2AnswerHead::Http2AnswerHead(std::string head) : text_(std::move(head)) {
     const std::size_t end = text_.find("\r\n", at);
     const std::size_t colon = text_.find(": ", at);
     if (end == at || end == std::string::npos || colon >= end) return;
-    for (std::size_t i = at; i < colon; ++i) {
-      char& c = text_[i];
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-    }
+    for (std::size_t i = at; i < colon; ++i) text_[i] = base::to_lower(text_[i]);
     const Text name = Text(text_).substr(at, colon - at);
     if (!contains(kOfConnections, name)) {
-      lines_.push_back(
-          {name, trim(Text(text_).substr(colon + 2, end - colon - 2)), contains(kChanging, name)});
+      lines_.push_back({name, base::trim_blanks(Text(text_).substr(colon + 2, end - colon - 2)),
+                        contains(kChanging, name)});
     }
     at = end + 2;
   }

@@ -1,6 +1,7 @@
 // The fields of answers to URLs.
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <base/utf8.hpp>
 #include <chrono>
 #include <service/http/freshness.hpp>
@@ -66,8 +67,6 @@ std::string disposition(const url::ImageRequest& request, Text extension) {
   bool is_ascii = true;
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool letter =
-        (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
     is_ascii = is_ascii && byte < 0x80;
     if (byte >= 0x80) {
       plain += '_';
@@ -76,7 +75,7 @@ std::string disposition(const url::ImageRequest& request, Text extension) {
     } else {
       plain += c;
     }
-    if (letter || Text("!#$&+-.^_`|~").find(c) != Text::npos) {
+    if (base::is_letter_or_digit(c) || Text("!#$&+-.^_`|~").find(c) != Text::npos) {
       escaped += c;
     } else {
       escaped += fmt::format("%{:02X}", byte);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <cstring>
 #include <service/http/head.hpp>
 #include <service/http/multipart.hpp>
@@ -22,10 +23,11 @@ tl::unexpected<Status> refuse(std::string message) {
 std::optional<std::string> parameter(Text value, Text name) {
   auto at = value.find(';');
   while (at != Text::npos) {
-    value = trim(value.substr(at + 1));
+    value = base::trim_blanks(value.substr(at + 1));
     const auto equals = value.find('=');
     if (equals == Text::npos) return std::nullopt;
-    const bool wanted = equal_ignoring_case(trim(value.substr(0, equals)), name);
+    const bool wanted =
+        base::equals_ignoring_case(base::trim_blanks(value.substr(0, equals)), name);
     value = value.substr(equals + 1);
     std::string text;
     if (!value.empty() && value.front() == '"') {
@@ -37,7 +39,7 @@ std::optional<std::string> parameter(Text value, Text name) {
       if (i >= value.size()) return std::nullopt;  // no closing quote
       value = value.substr(i + 1);
     } else {
-      text = trim(value.substr(0, value.find(';')));
+      text = base::trim_blanks(value.substr(0, value.find(';')));
     }
     if (wanted) return text;
     at = value.find(';');
@@ -71,10 +73,12 @@ Result<FormPart> parse_part_head(Text head) {
     if (colon == Text::npos || !is_token(line.substr(0, colon))) {
       return refuse("a part has a head that is none");
     }
-    if (!equal_ignoring_case(line.substr(0, colon), "content-disposition")) continue;
-    const Text value = trim(line.substr(colon + 1));
+    if (!base::equals_ignoring_case(line.substr(0, colon), "content-disposition")) continue;
+    const Text value = base::trim_blanks(line.substr(colon + 1));
     const auto name = parameter(value, "name");
-    if (!equal_ignoring_case(trim(value.substr(0, value.find(';'))), "form-data") || !name) {
+    if (!base::equals_ignoring_case(base::trim_blanks(value.substr(0, value.find(';'))),
+                                    "form-data") ||
+        !name) {
       return refuse("a part is no form-data with a name");
     }
     part.name = *name;
@@ -123,8 +127,8 @@ Result<void> take_part(const FormPart& part, Text data, Form& form) {
 }  // namespace
 
 std::optional<std::string> form_boundary(Text content_type) {
-  if (!equal_ignoring_case(trim(content_type.substr(0, content_type.find(';'))),
-                           "multipart/form-data")) {
+  if (!base::equals_ignoring_case(base::trim_blanks(content_type.substr(0, content_type.find(';'))),
+                                  "multipart/form-data")) {
     return std::nullopt;
   }
   constexpr Text kMarks = "'()+_,-./:=? ";

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <optional>
 #include <service/http/bad_value.hpp>
 #include <service/http/query.hpp>
@@ -15,25 +16,19 @@ constexpr std::size_t kMaxShownBytes = 64;
 
 std::string_view shown(Text text) { return text.substr(0, kMaxShownBytes); }
 
-std::optional<unsigned> hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
-  return std::nullopt;
-}
-
 Result<std::string> decode_percent(Text text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     char c = text[i] == '+' ? ' ' : text[i];
     if (c == '%') {
-      const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
-      const auto low = high ? hex_digit(text[i + 2]) : std::nullopt;
-      if (!low) {
+      const bool is_long = i + 2 < text.size();
+      const int high = is_long ? base::hex_value(text[i + 1]) : -1;
+      const int low = is_long ? base::hex_value(text[i + 2]) : -1;
+      if (high < 0 || low < 0) {
         return bad_value("query", "found a % that is followed by no two hexadecimal digits");
       }
-      c = static_cast<char>(*high * 16 + *low);
+      c = static_cast<char>(high * 16 + low);
       i += 2;
     }
     const auto byte = static_cast<unsigned char>(c);

@@ -1,6 +1,7 @@
 // Request ids that nobody else makes.
 #pragma once
 
+#include <base/ascii.hpp>
 #include <base/random.hpp>
 #include <cstdint>
 #include <string>
@@ -15,7 +16,6 @@ class RandomIds {
 
   /// 32 hexadecimal digits.
   [[nodiscard]] std::string next() {
-    constexpr char kDigits[] = "0123456789abcdef";
     // splitmix64 (Steele, Lea, Flood 2014): a bijection, so that no two counts give one id.
     std::uint64_t low = ++count_ * 0x9E3779B97F4A7C15u + high_;
     low = (low ^ low >> 30) * 0xBF58476D1CE4E5B9u;
@@ -23,8 +23,8 @@ class RandomIds {
     low ^= low >> 31;
     std::string id(32, '0');
     for (std::size_t i = 0; i < 16; ++i) {
-      id[15 - i] = kDigits[high_ >> (4 * i) & 15];
-      id[31 - i] = kDigits[low >> (4 * i) & 15];
+      id[15 - i] = base::kHexDigits[high_ >> (4 * i) & 15];
+      id[31 - i] = base::kHexDigits[low >> (4 * i) & 15];
     }
     return id;
   }

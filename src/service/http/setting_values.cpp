@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <base/options_values.hpp>
 #include <limits>
 #include <service/http/head.hpp>
@@ -43,7 +44,7 @@ std::string print_list(const std::vector<std::string>& list) {
 bool lists_nothing(Text text) { return url::split_list(text, ",").empty(); }
 
 bool has_empty_secret(Text text, bool is_list) {
-  if (!is_list) return trim(text).empty();
+  if (!is_list) return base::trim_blanks(text).empty();
   const auto entries = static_cast<std::size_t>(std::count(text.begin(), text.end(), ',')) + 1;
   return url::split_list(text, ",").size() != entries;
 }

@@ -2,6 +2,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/errc.hpp>
 #include <cerrno>
@@ -103,7 +104,7 @@ TlsStep TlsSession::shake_hands() noexcept {
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {Kind::kWaitRead};
     if (got <= 0) return failed_with(asio::error::connection_reset);
     looked_ = true;
-    if (first >= 'A' && first <= 'Z') {
+    if (base::is_upper(first)) {
       return failed_with(make_error_code(boost::system::errc::wrong_protocol_type));
     }
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <service/source/allowed_sources.hpp>
 
 namespace framewire::service::source {
@@ -95,7 +96,7 @@ Result<void> AllowedSources::read_host(const std::string& text, std::string_view
   const auto url = parse_source(fmt::format("{}://{}{}", entry.scheme, probe, path));
   if (!url) return wrong(text, "found " + url.error().message);
   if (!any_port) entry.port = url->port;
-  entry.host = pattern ? lowered(authority.substr(0, authority.find(':'))) : url->host;
+  entry.host = pattern ? base::to_lower(authority.substr(0, authority.find(':'))) : url->host;
   if (pattern && entry.host.ends_with('.')) entry.host.pop_back();
   entry.path = url->path;
   return {};
@@ -107,7 +108,7 @@ Result<AllowedSources::Entry> AllowedSources::parse_entry(const std::string& tex
   if (text.find_first_of("?#@\\") != std::string::npos) return wrong(text, "found one of ? # @ \\");
   if (text.find("**") != std::string::npos) return wrong(text, "found **");
   Entry entry;
-  entry.scheme = lowered(std::string_view(text).substr(0, colon));
+  entry.scheme = base::to_lower(std::string_view(text).substr(0, colon));
   if (entry.scheme.find('*') != std::string::npos) return wrong(text, "found * in the scheme");
   const std::string_view rest = std::string_view(text).substr(colon + 3);
   const std::size_t slash = std::min(rest.find('/'), rest.size());

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <charconv>
 #include <service/source/answer_head.hpp>
 #include <service/source/fetch_error.hpp>
@@ -7,20 +8,6 @@
 
 namespace framewire::service::source {
 namespace {
-
-std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && std::string_view(" \t\r\n").find(text.back()) != std::string_view::npos) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-bool is(std::string_view text, std::string_view lower) noexcept {
-  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b;
-  });
-}
 
 std::optional<std::uint64_t> number(std::string_view text) noexcept {
   std::uint64_t value = 0;
@@ -66,7 +53,7 @@ bool AnswerHead::take(std::string_view line) {
   if (++lines_ > kMaxLines || bytes_ > kMaxBytes) return false;
   if (line.starts_with("HTTP/")) return begin(line);
   if (status_ == 0) return false;
-  if (trimmed(line).empty()) {
+  if (base::trim_white(line).empty()) {
     complete_ = complete_ || status_ >= 200;
     return true;
   }
@@ -76,47 +63,49 @@ bool AnswerHead::take(std::string_view line) {
   const std::string_view name = line.substr(0, colon);
   // A space in a name is a folded line, or something that others read as another name.
   if (name.find_first_of(" \t") != std::string_view::npos) return false;
-  return field(name, trimmed(line.substr(colon + 1)));
+  return field(name, base::trim_white(line.substr(colon + 1)));
 }
 
 bool AnswerHead::field(std::string_view name, std::string_view value) {
-  if (is(name, "content-length")) {
+  if (base::equals_ignoring_case(name, "content-length")) {
     const auto length = number(value);
     if (!length || (length_ && *length_ != *length) || chunked_) return false;
     length_ = length;
     return true;
   }
-  if (is(name, "transfer-encoding")) {
+  if (base::equals_ignoring_case(name, "transfer-encoding")) {
     chunked_ = true;
     return !length_;
   }
-  if (is(name, "content-encoding")) {
-    const bool gzip = is(value, "gzip") || is(value, "x-gzip");
-    encoded_ = encoded_ || (gzip ? gzip_ : !(value.empty() || is(value, "identity")));
+  if (base::equals_ignoring_case(name, "content-encoding")) {
+    const bool gzip =
+        base::equals_ignoring_case(value, "gzip") || base::equals_ignoring_case(value, "x-gzip");
+    encoded_ = encoded_ ||
+               (gzip ? gzip_ : !(value.empty() || base::equals_ignoring_case(value, "identity")));
     gzip_ = gzip_ || gzip;
     return true;
   }
-  if (is(name, "location")) {
+  if (base::equals_ignoring_case(name, "location")) {
     several_locations_ = location_.has_value();
     if (value.size() <= kMaxUrlBytes && is_text(value)) location_ = value;
     return true;
   }
   if (value.size() > kMaxValueBytes || !is_text(value)) return true;
-  if (is(name, "etag")) etag_ = value;
-  if (is(name, "last-modified")) last_modified_ = value;
-  if (is(name, "content-type")) content_type_ = value;
-  if (is(name, "cache-control")) cache_control_ = value;
-  if (is(name, "expires")) expires_ = value;
-  if (is(name, "age")) age_ = value;
-  if (is(name, "vary")) vary_ = value;
-  if (is(name, "content-range")) content_range_ = value;
+  if (base::equals_ignoring_case(name, "etag")) etag_ = value;
+  if (base::equals_ignoring_case(name, "last-modified")) last_modified_ = value;
+  if (base::equals_ignoring_case(name, "content-type")) content_type_ = value;
+  if (base::equals_ignoring_case(name, "cache-control")) cache_control_ = value;
+  if (base::equals_ignoring_case(name, "expires")) expires_ = value;
+  if (base::equals_ignoring_case(name, "age")) age_ = value;
+  if (base::equals_ignoring_case(name, "vary")) vary_ = value;
+  if (base::equals_ignoring_case(name, "content-range")) content_range_ = value;
   return true;
 }
 
 // "bytes 0-999/1000", of as many bytes as the body has.
 bool AnswerHead::is_whole() const noexcept {
   std::string_view range = content_range_;
-  if (range.size() < 6 || !is(range.substr(0, 6), "bytes ")) return false;
+  if (range.size() < 6 || !base::equals_ignoring_case(range.substr(0, 6), "bytes ")) return false;
   range.remove_prefix(6);
   const std::size_t dash = range.find('-');
   const std::size_t slash = range.find('/');

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <charconv>
 #include <service/source/fetch_error.hpp>
 #include <service/source/source_url.hpp>
@@ -13,10 +14,6 @@ constexpr std::size_t kMaxLabelBytes = 63;
 constexpr std::size_t kMaxSegmentBytes = 255;  // NAME_MAX
 constexpr std::size_t kMaxPathBytes = 4'000;   // below PATH_MAX, the root's own name aside
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_alpha(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 bool has_control(std::string_view text) noexcept {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -24,11 +21,11 @@ bool has_control(std::string_view text) noexcept {
 
 // Length of "scheme" in "scheme:…"; 0 where the text begins with no scheme.
 std::size_t scheme_length(std::string_view text) noexcept {
-  if (text.empty() || !is_alpha(text[0])) return 0;
+  if (text.empty() || !base::is_letter(text[0])) return 0;
   for (std::size_t at = 1; at < text.size(); ++at) {
     const char c = text[at];
     if (c == ':') return at;
-    if (!is_alpha(c) && !is_digit(c) && c != '+' && c != '-' && c != '.') return 0;
+    if (!base::is_letter_or_digit(c) && c != '+' && c != '-' && c != '.') return 0;
   }
   return 0;
 }
@@ -37,7 +34,7 @@ std::size_t scheme_length(std::string_view text) noexcept {
 // (the rule of the URL Standard: "ends in a number").
 bool looks_numeric(std::string_view host) noexcept {
   const std::string_view last = host.substr(host.rfind('.') + 1);
-  if (std::all_of(last.begin(), last.end(), is_digit)) return true;
+  if (std::all_of(last.begin(), last.end(), base::is_digit)) return true;
   return last.starts_with("0x");
 }
 
@@ -49,7 +46,7 @@ bool is_name(std::string_view host) noexcept {
     if (label.empty() || label.size() > kMaxLabelBytes) return false;
     if (label.front() == '-' || label.back() == '-') return false;
     if (!std::all_of(label.begin(), label.end(),
-                     [](char c) { return is_alpha(c) || is_digit(c) || c == '-' || c == '_'; })) {
+                     [](char c) { return base::is_letter_or_digit(c) || c == '-' || c == '_'; })) {
       return false;
     }
     if (dot == std::string_view::npos) return true;
@@ -68,7 +65,7 @@ Fetched<void> read_host(std::string_view text, SourceUrl& url) {
     return {};
   }
   if (text.ends_with('.')) text.remove_suffix(1);
-  url.host = lowered(text);
+  url.host = base::to_lower(text);
   if (!is_name(url.host)) return fail_fetch(FetchErrorKind::kBadUrl, "the host is no name");
   if (!looks_numeric(url.host)) return {};
   url.address = parse_address(url.host);
@@ -247,12 +244,6 @@ Fetched<SourceUrl> parse_object(std::string_view rest, std::string_view version_
 
 }  // namespace
 
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), lower);
-  return result;
-}
-
 std::string_view to_string(Scheme scheme) noexcept {
   switch (scheme) {
     case Scheme::kLocal:
@@ -312,7 +303,7 @@ Fetched<SourceUrl> parse_source(std::string_view text, std::string_view version_
   if (has_control(text)) return fail_fetch(FetchErrorKind::kBadUrl, "a control character");
   const std::size_t length = scheme_length(text);
   if (length == 0) return parse_local(text);
-  const std::string scheme = lowered(text.substr(0, length));
+  const std::string scheme = base::to_lower(text.substr(0, length));
   const std::string_view rest = text.substr(length + 1);
   if (scheme == "http") return parse_http(Scheme::kHttp, rest);
   if (scheme == "https") return parse_http(Scheme::kHttps, rest);

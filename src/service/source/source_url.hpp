@@ -18,9 +18,6 @@ enum class Scheme : std::uint8_t { kLocal, kHttp, kHttps, kS3 };
 
 [[nodiscard]] std::string_view to_string(Scheme scheme) noexcept;
 
-/// With the letters of ASCII in lower case, as schemes and hosts are compared.
-[[nodiscard]] std::string lowered(std::string_view text);
-
 /// A source in the one form that is compared, logged and fetched.
 struct SourceUrl {
   Scheme scheme = Scheme::kLocal;

@@ -1,21 +1,17 @@
 #include <fmt/format.h>
+#include <base/ascii.hpp>
 #include <service/url/path.hpp>
 #include <service/url/text.hpp>
 
 namespace framewire::service::url {
 namespace {
 
-constexpr bool is_letter(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // The length of "scheme" in "scheme:/x", where a proxy has merged slashes; 0 for any other text.
 std::size_t merged_scheme(std::string_view source) {
   const std::size_t colon = source.find(':');
-  if (colon == std::string_view::npos || colon == 0 || !is_letter(source.front())) return 0;
+  if (colon == std::string_view::npos || colon == 0 || !base::is_letter(source.front())) return 0;
   for (const char c : source.substr(1, colon - 1)) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!is_letter(c) && !digit && c != '+' && c != '-' && c != '.') return 0;
+    if (!base::is_letter_or_digit(c) && c != '+' && c != '-' && c != '.') return 0;
   }
   const std::string_view rest = source.substr(colon);
   return rest.size() > 2 && rest[1] == '/' && rest[2] != '/' ? colon : 0;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <base/ascii.hpp>
 #include <service/url/option_state.hpp>
 #include <service/url/presets.hpp>
 #include <service/url/text.hpp>
@@ -37,7 +38,7 @@ Result<Presets> Presets::make(std::span<const std::string> definitions,
   Presets made;
   for (const std::string& definition : definitions) {
     const std::size_t equals = definition.find('=');
-    const std::string_view name = trim(std::string_view(definition).substr(0, equals));
+    const std::string_view name = base::trim_white(std::string_view(definition).substr(0, equals));
     if (equals == std::string::npos || name.empty()) {
       return bad_preset(definition, "accepted: NAME=OPTION/OPTION");
     }
@@ -50,7 +51,8 @@ Result<Presets> Presets::make(std::span<const std::string> definitions,
     }
     made.names_.emplace_back(name);
     auto& segments = made.options_.emplace_back();
-    for (const auto segment : split(trim(std::string_view(definition).substr(equals + 1)), "/")) {
+    for (const auto segment :
+         split(base::trim_white(std::string_view(definition).substr(equals + 1)), "/")) {
       if (segment.find(arguments_separator) == std::string_view::npos) {
         return bad_preset(definition, fmt::format("{} is no option; accepted: OPTION{}ARGUMENT",
                                                   quoted(segment), arguments_separator));

@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <array>
+#include <base/ascii.hpp>
 #include <climits>
 #include <service/url/signature.hpp>
 #include <service/url/text.hpp>
@@ -17,7 +18,7 @@ bool equal(std::string_view a, std::string_view b) {
 // A message never repeats the digits: they are secret.
 Result<std::vector<std::uint8_t>> read_secret(std::string_view text, const char* setting,
                                               std::size_t number) {
-  auto bytes = hex_decode(trim(text));
+  auto bytes = hex_decode(base::trim_white(text));
   if (!bytes || bytes->empty()) {
     return fail(Status(StatusCode::kInvalidInput,
                        fmt::format("entry {} is empty, or is not made of pairs of hexadecimal "

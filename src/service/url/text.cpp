@@ -1,4 +1,5 @@
 #include <array>
+#include <base/ascii.hpp>
 #include <service/url/text.hpp>
 
 namespace framewire::service::url {
@@ -6,7 +7,6 @@ namespace {
 
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-constexpr std::string_view kBlanks = " \t\r\n";
 
 constexpr auto kSextets = [] {
   std::array<std::int8_t, 256> table{};
@@ -29,12 +29,6 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   }
 }
 
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
   std::string out;
   for (;;) {
@@ -55,8 +49,8 @@ std::optional<std::string> percent_decode(std::string_view text) {
       continue;
     }
     if (text.size() - i < 3) return std::nullopt;
-    const int high = hex_digit(text[i + 1]);
-    const int low = hex_digit(text[i + 2]);
+    const int high = base::hex_value(text[i + 1]);
+    const int low = base::hex_value(text[i + 2]);
     if (high < 0 || low < 0) return std::nullopt;
     out += static_cast<char>(high * 16 + low);
     i += 2;
@@ -104,8 +98,8 @@ std::optional<std::vector<std::uint8_t>> hex_decode(std::string_view text) {
   std::vector<std::uint8_t> bytes;
   bytes.reserve(text.size() / 2);
   for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = hex_digit(text[i]);
-    const int low = hex_digit(text[i + 1]);
+    const int high = base::hex_value(text[i]);
+    const int low = base::hex_value(text[i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     bytes.push_back(static_cast<std::uint8_t>(high * 16 + low));
   }

@@ -16,8 +16,6 @@ inline constexpr std::string_view kPlainPrefix = "plain/";
 /// Between the separators; one part for a text without any. @param separator  not empty
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text,
                                                   std::string_view separator);
-/// Without blanks, tabs and ends of lines around it.
-[[nodiscard]] std::string_view trim(std::string_view text);
 
 /// Every `from` made `to`, left to right.
 [[nodiscard]] std::string replace_all(std::string_view text, std::string_view from,
@@ -32,13 +30,5 @@ inline constexpr std::string_view kPlainPrefix = "plain/";
 
 /// Pairs of hexadecimal digits.
 [[nodiscard]] std::optional<std::vector<std::uint8_t>> hex_decode(std::string_view text);
-
-/// The value of a hexadecimal digit, or -1.
-[[nodiscard]] constexpr int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 }  // namespace framewire::service::url

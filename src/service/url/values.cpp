@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <base/ascii.hpp>
 #include <charconv>
 #include <cmath>
 #include <service/url/text.hpp>
@@ -23,8 +24,6 @@ std::optional<Enum> find(std::span<const std::string_view> words, std::string_vi
   }
   return std::nullopt;
 }
-
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 // Takes a sign off. @return whether it was a minus
 bool take_sign(std::string_view& text) noexcept {
@@ -58,11 +57,12 @@ std::optional<std::int64_t> read_integer(std::string_view text, std::int64_t low
 std::optional<double> read_real(std::string_view text) {
   const bool negative = take_sign(text);
   // A digit or a point: neither a second sign nor "inf" and "nan", which from_chars would take.
-  if (text.empty() || (!is_digit(text.front()) && text.front() != '.')) return std::nullopt;
+  if (text.empty() || (!base::is_digit(text.front()) && text.front() != '.')) return std::nullopt;
   std::optional<double> value;
   if (text.starts_with("0x") || text.starts_with("0X")) {
     text.remove_prefix(2);
-    const bool begins = !text.empty() && (hex_digit(text.front()) >= 0 || text.front() == '.');
+    const bool begins =
+        !text.empty() && (base::hex_value(text.front()) >= 0 || text.front() == '.');
     if (!begins || text.find_first_of("pP") == std::string_view::npos) return std::nullopt;
     value = read_whole<double>(text, std::chars_format::hex);
   } else {
@@ -82,8 +82,8 @@ std::optional<RgbBytes> read_rgb(std::string_view text) {
   const std::size_t digits = text.size() / 3;
   RgbBytes color{};
   for (std::size_t i = 0; i < 3; ++i) {
-    const int high = hex_digit(text[i * digits]);
-    const int low = hex_digit(text[i * digits + digits - 1]);
+    const int high = base::hex_value(text[i * digits]);
+    const int low = base::hex_value(text[i * digits + digits - 1]);
     if (high < 0 || low < 0) return std::nullopt;
     color[i] = static_cast<std::uint8_t>(high * 16 + low);
   }

@@ -1,3 +1,4 @@
+#include <base/ascii.hpp>
 #include <store/s3/answer_fields.hpp>
 #include <store/text.hpp>
 
@@ -22,20 +23,20 @@ bool AnswerFields::take(std::string_view line) {
   if (++lines_ > kMaxLines || bytes_ > kMaxBytes) return false;
   if (line.starts_with("HTTP/")) return begin(line);
   if (status == 0) return false;
-  if (trimmed(line).empty()) {
+  if (base::trim_white(line).empty()) {
     complete_ = complete_ || status >= 200;
     return true;
   }
   const std::size_t colon = line.find(':');
   if (complete_ || colon == std::string_view::npos) return true;
-  return field(line.substr(0, colon), trimmed(line.substr(colon + 1)));
+  return field(line.substr(0, colon), base::trim_white(line.substr(colon + 1)));
 }
 
 bool AnswerFields::field(std::string_view name, std::string_view value) {
   constexpr std::size_t kMaxValueBytes = 1'024;
-  const bool is_location = equals_ignoring_case(name, "location");
+  const bool is_location = base::equals_ignoring_case(name, "location");
   if (value.size() > (is_location ? kMaxLocationBytes : kMaxValueBytes)) return true;
-  const auto is = [&](std::string_view known) { return equals_ignoring_case(name, known); };
+  const auto is = [&](std::string_view known) { return base::equals_ignoring_case(name, known); };
   if (is("content-length")) {
     const auto number = parse_number(value);
     if (!number || (length && *length != *number)) return false;
@@ -61,7 +62,7 @@ bool AnswerFields::field(std::string_view name, std::string_view value) {
 
 std::optional<ContentRange> parse_content_range(std::string_view value) noexcept {
   constexpr std::string_view kUnit = "bytes ";
-  if (!equals_ignoring_case(value.substr(0, kUnit.size()), kUnit)) return std::nullopt;
+  if (!base::equals_ignoring_case(value.substr(0, kUnit.size()), kUnit)) return std::nullopt;
   value.remove_prefix(kUnit.size());
   const std::size_t dash = value.find('-');
   const std::size_t slash = value.find('/');

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <base/ascii.hpp>
 #include <nlohmann/json.hpp>
 #include <store/s3/find_credentials.hpp>
 #include <store/s3/small_fetch.hpp>
@@ -19,7 +20,7 @@ tl::unexpected<Status> no_credentials(std::string_view source, std::string_view 
 Result<std::string> read_token(const std::string& path) {
   auto text = read_small_file(path, kMaxTokenFileBytes);
   if (!text) return fail(std::move(text.error()));
-  const std::string_view token = *text ? trimmed(**text) : std::string_view();
+  const std::string_view token = *text ? base::trim_white(**text) : std::string_view();
   const bool plain =
       std::all_of(token.begin(), token.end(), [](char c) { return c >= ' ' && c < 0x7f; });
   if (token.empty() || !plain) {
@@ -154,7 +155,7 @@ Result<std::optional<S3Credentials>> ask_instance(const EnvironmentLookup& envir
   fetch.total = std::chrono::seconds(2);
   const auto token = fetch_twice(fetch);
   if (!token || token->status != 200) return std::nullopt;
-  const std::string_view secret = trimmed(token->body);
+  const std::string_view secret = base::trim_white(token->body);
   if (secret.empty() || secret.find_first_of("\r\n") != std::string_view::npos) return std::nullopt;
 
   fetch.method = "GET";
@@ -163,7 +164,7 @@ Result<std::optional<S3Credentials>> ask_instance(const EnvironmentLookup& envir
   const auto roles = fetch_twice(fetch);
   if (!roles || roles->status != 200) return std::nullopt;  // an instance without a role
   const std::string_view role =
-      trimmed(std::string_view(roles->body).substr(0, roles->body.find('\n')));
+      base::trim_white(std::string_view(roles->body).substr(0, roles->body.find('\n')));
   if (role.empty()) return std::nullopt;
   fetch.url += percent_encode(role);
   auto found = fetch_credentials_json(fetch, kSource);
@@ -205,7 +206,7 @@ Result<FoundCredentials> find_credentials(const StoreSettings& settings,
     return with_renewal([=] { return ask_container(environment); });
   }
   const auto disabled = environment("AWS_EC2_METADATA_DISABLED");
-  if (settings.profile.empty() && !(disabled && equals_ignoring_case(*disabled, "true"))) {
+  if (settings.profile.empty() && !(disabled && base::equals_ignoring_case(*disabled, "true"))) {
     auto found = ask_instance(environment);
     if (!found) return fail(std::move(found.error()));
     if (*found) {

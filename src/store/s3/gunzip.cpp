@@ -1,5 +1,6 @@
 #include <zlib.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <limits>
 #include <new>
 #include <store/s3/gunzip.hpp>
@@ -13,7 +14,7 @@ constexpr int kGzipAlone = 16 + MAX_WBITS;  // zlib.h: no other header is taken
 }  // namespace
 
 bool is_gzip(std::string_view coding) noexcept {
-  return equals_ignoring_case(coding, "gzip") || equals_ignoring_case(coding, "x-gzip");
+  return base::equals_ignoring_case(coding, "gzip") || base::equals_ignoring_case(coding, "x-gzip");
 }
 
 Gunzip::Gunzip() noexcept

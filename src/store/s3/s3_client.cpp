@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <future>
 #include <store/digest.hpp>
 #include <store/s3/find_credentials.hpp>
@@ -103,7 +104,7 @@ bool S3Client::try_submit(S3Call& call) try {
       call.done(fail(digest.error()));
       return true;
     }
-    hash = to_hex(*digest);
+    hash = base::to_hex(*digest);
   }
   // Where there is no memory for the request the call has not been moved yet.
   auto request = std::make_unique<S3Request>(context_, std::move(call), std::move(hash));

@@ -1,3 +1,4 @@
+#include <base/ascii.hpp>
 #include <base/nanoseconds.hpp>
 #include <base/random.hpp>
 #include <future>
@@ -27,7 +28,7 @@ Result<std::shared_ptr<ObjectStore>> open_s3_store(const std::string& bucket,
 Result<std::string> make_write_id() {
   std::array<std::byte, 16> bytes{};
   if (auto filled = base::fill_random(bytes); !filled) return fail(std::move(filled.error()));
-  return to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  return base::to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
 }
 
 S3Store::S3Store(std::string bucket, const StoreSettings& settings,

@@ -1,6 +1,7 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <memory>
 #include <store/object_store.hpp>
 #include <store/s3/web_place.hpp>
@@ -66,7 +67,7 @@ Result<WebPlace> redirected(const std::string& from, const WebPlace* behind,
   if (scheme != "http" && scheme != "https") {
     return refuse(fmt::format("the server redirects to {}; accepted: http:// and https://", shown));
   }
-  if (scheme == "http" && equals_ignoring_case(from.substr(0, 6), "https:")) {
+  if (scheme == "http" && base::equals_ignoring_case(from.substr(0, 6), "https:")) {
     return refuse(fmt::format("the server redirects from https to {}; accepted: https://", shown));
   }
   // It is the reader's affair, and not sent.

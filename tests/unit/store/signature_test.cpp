@@ -1,5 +1,6 @@
 // Signatures against the examples that AWS publishes.
 #include <gtest/gtest.h>
+#include <base/ascii.hpp>
 #include <store/digest.hpp>
 #include <store/signature.hpp>
 
@@ -28,11 +29,11 @@ std::string sign_example(const S3Example& example) {
   EXPECT_TRUE(hash);
   TextPairs headers = example.headers;
   headers.emplace_back("host", "examplebucket.s3.amazonaws.com");
-  headers.emplace_back("x-amz-content-sha256", to_hex(*hash));
+  headers.emplace_back("x-amz-content-sha256", base::to_hex(*hash));
   headers.emplace_back("x-amz-date", "20130524T000000Z");
   const auto time = parse_iso_time("2013-05-24T00:00:00Z");
   const auto made =
-      authorization({example.method, example.path, example.query, headers, to_hex(*hash)},
+      authorization({example.method, example.path, example.query, headers, base::to_hex(*hash)},
                     {*time, "us-east-1", "s3"}, credentials);
   return made ? *made : made.error().to_string();
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <command_line/suggest.hpp>
 #include <commands/serve/environment.hpp>
 #include <framewire/options.hpp>
@@ -21,14 +22,14 @@ constexpr std::size_t kLongestBytes = 40;
 
 std::string setting_of(Text variable) {
   std::string name(variable);
-  for (char& c : name) c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  for (char& c : name) c = c == '_' ? '-' : base::to_lower(c);
   return name;
 }
 
 std::string variable_of(Text setting) {
   std::string name(kPrefix);
   for (const char c : setting) {
-    name += c == '-' ? '_' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+    name += c == '-' ? '_' : base::to_upper(c);
   }
   return name;
 }

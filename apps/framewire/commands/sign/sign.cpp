@@ -1,6 +1,7 @@
 // framewire sign PATH…
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/ascii.hpp>
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
@@ -20,7 +21,7 @@ constexpr std::size_t kMaxSecretFileBytes = 65536;
 
 // The digits are not repeated: messages end up in logs.
 Result<Secret> read_hex(std::string_view digits, std::string_view where) {
-  const auto bytes = url::hex_decode(url::trim(digits));
+  const auto bytes = url::hex_decode(base::trim_white(digits));
   if (!bytes || bytes->empty()) {
     return misuse(fmt::format("{}: accepted: pairs of hexadecimal digits", where));
   }
