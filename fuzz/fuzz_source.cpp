@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <service/source/allowed_sources.hpp>
-#include <service/source/answer_head.hpp>
+#include <service/source/answer_meaning.hpp>
 #include <service/source/source_url.hpp>
 #include <string>
 #include <string_view>
@@ -19,9 +19,9 @@
 namespace {
 
 using framewire::service::source::AllowedSources;
-using framewire::service::source::AnswerHead;
 using framewire::service::source::Scheme;
 using framewire::service::source::SourceUrl;
+using framewire::store::HttpAnswerHead;
 namespace source = framewire::service::source;
 
 void require(bool held) {
@@ -80,21 +80,21 @@ void check_allowed(std::string_view entry, const SourceUrl& url) {
 }
 
 void read_head(std::string_view text) {
-  AnswerHead head;
+  HttpAnswerHead head;
   std::size_t taken = 0;
   while (!text.empty()) {
     if (!head.take(line_of(text))) break;
-    require(++taken <= AnswerHead::kMaxLines);
+    require(++taken <= HttpAnswerHead::kMaxLines);
   }
   if (!head.complete()) return;
-  const auto meaning = head.judge(true);
-  if (meaning && *meaning == AnswerHead::Meaning::kRedirect) require(head.location().has_value());
+  const auto meaning = source::judge(head, true);
+  if (meaning && *meaning == source::AnswerMeaning::kRedirect) require(!head.location.empty());
   source::Original original;
-  head.describe(original);
+  source::describe(head, original);
   for (const std::string* value : {&original.etag, &original.last_modified, &original.content_type,
                                    &original.cache_control, &original.expires}) {
     require(value->find_first_of("\r\n") == std::string::npos);
-    require(value->size() <= AnswerHead::kMaxValueBytes);
+    require(value->size() <= HttpAnswerHead::kMaxValueBytes);
   }
 }
 

@@ -22,6 +22,7 @@ struct ObjectHead {
   std::string last_modified;
   std::string content_type;
   /// What was stored compressed is sent so, whatever is asked for: the sink unpacks or refuses it.
+  /// All codings, in order, but identity.
   std::string content_encoding;
   std::string cache_control;
   std::string expires;

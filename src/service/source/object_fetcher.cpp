@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <service/source/answer_head.hpp>
+#include <service/source/answer_meaning.hpp>
 #include <service/source/fetch_error.hpp>
 #include <service/source/object_fetcher.hpp>
 #include <stop_token>
@@ -68,7 +68,7 @@ class OriginalSink final : public store::BodySink {
       gunzip_.emplace();  // the length is not the original's
       return {};
     }
-    if (!coding.empty() && coding != "identity") {
+    if (!coding.empty()) {
       return take_no_more(FetchErrorKind::kContentEncoding);
     }
     const Body::Fault fault = body_.expect(head.bytes.value_or(0));

@@ -25,12 +25,12 @@ long stall_seconds(const SourceSettings& settings) noexcept {
 
 // What libcurl calls a header line over its own bound of 100 KB: CURLE_TOO_LARGE since 8.6, before
 // that no memory.
-bool is_header_overflow(CURLcode code, const AnswerHead& head) noexcept {
+bool is_header_overflow(CURLcode code, const store::HttpAnswerHead& head) noexcept {
   constexpr int kTooLarge = 100;
   return static_cast<int>(code) == kTooLarge || (code == CURLE_OUT_OF_MEMORY && !head.complete());
 }
 
-FetchErrorKind kind_of(CURLcode code, const AnswerHead& head) noexcept {
+FetchErrorKind kind_of(CURLcode code, const store::HttpAnswerHead& head) noexcept {
   if (is_header_overflow(code, head)) return FetchErrorKind::kBadAnswer;
   switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
@@ -41,7 +41,7 @@ FetchErrorKind kind_of(CURLcode code, const AnswerHead& head) noexcept {
       return FetchErrorKind::kTruncated;
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
-      return head.status() == 0 ? FetchErrorKind::kConnect : FetchErrorKind::kTruncated;
+      return head.status == 0 ? FetchErrorKind::kConnect : FetchErrorKind::kTruncated;
     case CURLE_OUT_OF_MEMORY:
       return FetchErrorKind::kBusy;
     case CURLE_URL_MALFORMAT:
@@ -196,15 +196,19 @@ bool OriginTransfer::header(std::string_view line) {
     return false;
   }
   if (known || !head_.complete()) return true;
-  meaning_ = head_.judge(conditional_);
-  if (!*meaning_ || **meaning_ != AnswerHead::Meaning::kBody) {
+  meaning_ = judge(head_, conditional_);
+  if (!*meaning_ || **meaning_ != AnswerMeaning::kBody) {
     // Not waited for unless it is short.
-    return head_.status() == 304 || (head_.length() && *head_.length() <= kMaxDiscardedBytes);
+    return head_.status == 304 || (head_.length && *head_.length <= kMaxDiscardedBytes);
   }
-  if (head_.is_gzip()) gunzip_.emplace();
-  if (!head_.length() || head_.is_gzip()) return true;
-  if (const Body::Fault fault = body_.expect(*head_.length())) {
-    fault_ = fetch_error(*fault, fmt::format("{} bytes", *head_.length()));
+  // The length of what is compressed is not that of the original.
+  if (store::s3::is_gzip(head_.content_encoding)) {
+    gunzip_.emplace();
+    return true;
+  }
+  if (!head_.length) return true;
+  if (const Body::Fault fault = body_.expect(*head_.length)) {
+    fault_ = fetch_error(*fault, fmt::format("{} bytes", *head_.length));
     return false;
   }
   return true;
@@ -215,7 +219,7 @@ bool OriginTransfer::body(std::span<const std::uint8_t> bytes) noexcept {
     fault_ = fetch_error(FetchErrorKind::kBadAnswer, "a body without a head");
     return false;
   }
-  if (!*meaning_ || **meaning_ != AnswerHead::Meaning::kBody) {
+  if (!*meaning_ || **meaning_ != AnswerMeaning::kBody) {
     discarded_ += bytes.size();
     return discarded_ <= kMaxDiscardedBytes;
   }
@@ -273,8 +277,8 @@ FetchError OriginTransfer::failure(CURLcode code) const {
 
 Fetched<std::variant<Original, Redirect>> OriginTransfer::original() {
   Original original;
-  head_.describe(original);
-  if (**meaning_ == AnswerHead::Meaning::kNotModified) {
+  describe(head_, original);
+  if (**meaning_ == AnswerMeaning::kNotModified) {
     original.not_modified = true;
     return original;
   }
@@ -291,10 +295,10 @@ Fetched<std::variant<Original, Redirect>> OriginTransfer::original() {
 Fetched<std::variant<Original, Redirect>> OriginTransfer::take_result(CURLcode code) {
   if (fault_) return tl::unexpected(std::move(*fault_));
   if (meaning_ && !*meaning_) return tl::unexpected(std::move(meaning_->error()));
-  if (meaning_ && **meaning_ == AnswerHead::Meaning::kRedirect) {
-    return Redirect{*head_.location()};
+  if (meaning_ && **meaning_ == AnswerMeaning::kRedirect) {
+    return Redirect{head_.location};
   }
-  const bool answered = meaning_ && **meaning_ == AnswerHead::Meaning::kNotModified;
+  const bool answered = meaning_ && **meaning_ == AnswerMeaning::kNotModified;
   if (code == CURLE_OK && !meaning_) return fail_fetch(FetchErrorKind::kBadAnswer, "no head");
   if (code == CURLE_OK || answered) return original();
   if (refused_address_ && code == CURLE_COULDNT_CONNECT) {

@@ -4,7 +4,7 @@
 #include <curl/curl.h>
 #include <memory>
 #include <optional>
-#include <service/source/answer_head.hpp>
+#include <service/source/answer_meaning.hpp>
 #include <service/source/body.hpp>
 #include <service/source/network.hpp>
 #include <service/source/origin_sockets.hpp>
@@ -89,10 +89,10 @@ class OriginTransfer {
   std::unique_ptr<CURL, FreeEasy> easy_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};
 
-  AnswerHead head_;
+  store::HttpAnswerHead head_;
   Body body_;
   std::optional<store::s3::Gunzip> gunzip_;  ///< where the body is compressed
-  std::optional<Fetched<AnswerHead::Meaning>> meaning_;
+  std::optional<Fetched<AnswerMeaning>> meaning_;
   std::optional<FetchError> fault_;  ///< why we gave the transfer up
   bool refused_address_ = false;
   bool dialled_ = false;  ///< a connection was made for this request

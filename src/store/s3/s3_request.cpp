@@ -183,7 +183,7 @@ int S3Request::on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_
 
 bool S3Request::header(std::string_view line) {
   const bool known = fields_.complete();
-  if (!fields_.take(line)) {
+  if (!fields_.take(line) || fields_.locations > 1) {
     fault_.emplace(StatusCode::kIoError,
                    "the server's answer has a malformed head, or too long a one");
     return false;
@@ -216,7 +216,7 @@ Result<void> S3Request::begin_sink() const {
   return call_.sink->begin(object_head(fields_));
 }
 
-ObjectHead object_head(const AnswerFields& fields) {
+ObjectHead object_head(const HttpAnswerHead& fields) {
   return {fields.length,           fields.etag,          fields.last_modified, fields.content_type,
           fields.content_encoding, fields.cache_control, fields.expires};
 }

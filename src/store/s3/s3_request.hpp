@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 #include <store/address.hpp>
+#include <store/http_answer_head.hpp>
 #include <store/object_reader.hpp>
-#include <store/s3/answer_fields.hpp>
 #include <store/s3/credential_keeper.hpp>
 #include <store/s3/http_loops.hpp>
 #include <store/s3/web_place.hpp>
@@ -35,7 +35,7 @@ struct ObjectRange {
 
 /// The last answer to a request, whatever its status.
 struct S3Answer {
-  AnswerFields fields;
+  HttpAnswerHead fields;
   std::string body;                       ///< of what is no range
   ServiceError error;                     ///< of a status from 300 on; parts may be empty
   std::shared_ptr<const WebPlace> place;  ///< whose answer it is; null: nobody redirected
@@ -122,7 +122,7 @@ class S3Request final : public HttpTask {
 
   // Of the attempt under way.
   CurlList headers_;
-  AnswerFields fields_;
+  HttpAnswerHead fields_;
   std::string body_;
   std::optional<Status> fault_;  ///< why we gave it up
   /// What was sent and is not to be told, whatever the server repeats.
@@ -131,7 +131,7 @@ class S3Request final : public HttpTask {
 };
 
 /// The head of an answer as a reader's caller sees it.
-[[nodiscard]] ObjectHead object_head(const AnswerFields& fields);
+[[nodiscard]] ObjectHead object_head(const HttpAnswerHead& fields);
 
 /// What an answer that refuses means, for the caller of a store.
 [[nodiscard]] Status refusal(const S3Answer& answer);

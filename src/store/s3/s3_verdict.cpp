@@ -92,13 +92,13 @@ HttpTask::Next S3Request::judge_refusal() {
   const unsigned status = fields_.status;
   // Signed addresses end; the first one knows a new one. Never twice: its place is another object.
   const bool has_ended =
-      is_redirect(status) || status == 401 || status == 403 || status == 404 || status == 410;
+      fields_.is_redirect() || status == 401 || status == 403 || status == 404 || status == 410;
   if (place_ && place_ == call_.place && has_ended) {
     place_.reset();
     --attempts_;
     return base::Clock::now();
   }
-  if (is_web() && is_redirect(status)) return follow_redirect();
+  if (is_web() && fields_.is_redirect()) return follow_redirect();
   const ServiceError error = parse_service_error(body_).value_or(ServiceError{});
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   Status why(code_of_answer(status, error.code), describe(status, error));

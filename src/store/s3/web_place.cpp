@@ -25,10 +25,6 @@ std::string part_of(CURLU* url, CURLUPart part) {
 
 }  // namespace
 
-bool is_redirect(unsigned status) noexcept {
-  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
-
 Result<WebPlace> redirected(const std::string& from, const WebPlace* behind,
                             std::string_view location) {
   const auto refuse = [&](const std::string& why) {

@@ -18,9 +18,6 @@ struct WebPlace {
   std::vector<std::string> hops;
 };
 
-/// Whether an answer says that what was asked for is at another address.
-[[nodiscard]] bool is_redirect(unsigned status) noexcept;
-
 /// Follows one redirect, as curl does on a command line, within bounds.
 /// @param from      the address that was asked: the first one, or `behind`'s
 /// @param behind    what earlier redirects of the same request have led to; null: this is the first

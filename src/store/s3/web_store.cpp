@@ -18,12 +18,12 @@ bool is_missing(const S3Answer& answer) noexcept {
 }
 
 // A weak one says that the content means the same, not that its bytes are the same.
-std::string strong_etag(const AnswerFields& fields) {
+std::string strong_etag(const HttpAnswerHead& fields) {
   if (fields.etag.starts_with("W/")) return {};
   return unquoted_etag(fields.etag).value_or("");
 }
 
-ObjectInfo info_of(const std::string& key, const AnswerFields& fields, std::uint64_t bytes) {
+ObjectInfo info_of(const std::string& key, const HttpAnswerHead& fields, std::uint64_t bytes) {
   const auto time = parse_http_date(fields.last_modified);
   return {key, bytes, strong_etag(fields),
           time ? base::to_nanoseconds(time->time_since_epoch().count()) : 0};
@@ -38,7 +38,7 @@ class WholeSink final : public BodySink {
     gunzip_.reset();
     if (is_gzip(head.content_encoding)) {
       gunzip_.emplace();
-    } else if (!head.content_encoding.empty() && head.content_encoding != "identity") {
+    } else if (!head.content_encoding.empty()) {
       return fail(StatusCode::kUnsupported,
                   fmt::format("has Content-Encoding {}; accepted: gzip, identity",
                               printable(head.content_encoding, 100)));
@@ -124,7 +124,7 @@ Result<std::optional<ObjectInfo>> WebStore::find(const std::string& key) {
   call.key = key;
   auto answer = client().perform(std::move(call));
   if (!answer) return failed(key, answer.error());
-  const AnswerFields& fields = answer->fields;
+  const HttpAnswerHead& fields = answer->fields;
   if (is_missing(*answer)) return std::nullopt;
   // An address that is signed holds for GET alone; some servers know no HEAD.
   const bool head_refused =
@@ -144,7 +144,7 @@ Result<std::optional<ObjectInfo>> WebStore::find_by_range(const std::string& key
   call.max_answer_bytes = 1;
   auto answer = client().perform(std::move(call));
   if (!answer) return failed(key, answer.error());
-  const AnswerFields& fields = answer->fields;
+  const HttpAnswerHead& fields = answer->fields;
   if (is_missing(*answer)) return std::nullopt;
   if (fields.status >= 300) return failed(key, explain(*answer));
   const auto range = parse_content_range(fields.content_range);
