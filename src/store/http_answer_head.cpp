@@ -13,6 +13,17 @@ bool is_text(std::string_view value) noexcept {
   });
 }
 
+// RFC 9110 5.3: lines of one name are one list.
+void add_to_list(std::string& list, std::string_view value, std::string_view strictest) {
+  if (value.empty()) return;
+  if (list.size() + value.size() > HttpAnswerHead::kMaxValueBytes || !is_text(value)) {
+    list = strictest;
+    return;
+  }
+  if (!list.empty()) list += ", ";
+  list += value;
+}
+
 }  // namespace
 
 bool HttpAnswerHead::is_redirect() const noexcept {
@@ -68,7 +79,6 @@ void HttpAnswerHead::take_coding(std::string_view value) {
 std::string* HttpAnswerHead::text_of(std::string_view name) noexcept {
   const std::pair<std::string_view, std::string*> texts[] = {
       {"age", &age},
-      {"cache-control", &cache_control},
       {"content-range", &content_range},
       {"content-type", &content_type},
       {"date", &date},
@@ -76,7 +86,6 @@ std::string* HttpAnswerHead::text_of(std::string_view name) noexcept {
       {"expires", &expires},
       {"last-modified", &last_modified},
       {"retry-after", &retry_after},
-      {"vary", &vary},
       {"x-amz-bucket-region", &bucket_region},
       {kWriteIdHeader, &write_id}};
   for (const auto& [known, text] : texts) {
@@ -99,6 +108,10 @@ bool HttpAnswerHead::field(std::string_view name, std::string_view value) {
   } else if (is("location")) {
     ++locations;
     if (value.size() <= kMaxLocationBytes && is_text(value)) location = value;
+  } else if (is("cache-control")) {
+    add_to_list(cache_control, value, "no-store");
+  } else if (is("vary")) {
+    add_to_list(vary, value, "*");
   } else if (std::string* const text = text_of(name)) {
     if (value.size() <= kMaxValueBytes && is_text(value)) *text = value;
   }

@@ -38,10 +38,14 @@ class HttpAnswerHead {
   std::string location;
   unsigned locations = 0;  ///< how many there were, whatever they said
 
+  // Lists, of all lines together. What is too long, or has control characters, counts as the
+  // strictest word: "no-store", "*".
+  std::string cache_control;
+  std::string vary;
+
   // As they came, the last of each name; empty where a value is too long or has control characters.
   std::string age;
   std::string bucket_region;
-  std::string cache_control;
   std::string content_range;
   std::string content_type;
   std::string date;
@@ -49,7 +53,6 @@ class HttpAnswerHead {
   std::string expires;
   std::string last_modified;
   std::string retry_after;
-  std::string vary;
   std::string write_id;
 
  private:

@@ -184,6 +184,7 @@ TEST(KeptCredentials, ThatEndedInAnyYearAreRenewed) {
         return S3Credentials{"second", "S", "T", *parse_iso_time("9999-12-31T23:59:59Z")};
       },
       {std::chrono::seconds(300), milliseconds(1)});
+  ASSERT_TRUE(keeper.start());
   const auto until = base::Clock::now() + std::chrono::seconds(60);
   while (!keeper.current() && base::Clock::now() < until) {
     std::this_thread::sleep_for(milliseconds(1));
@@ -203,6 +204,7 @@ TEST(KeptCredentials, WithoutMemoryAreRenewedLater) {
         return S3Credentials{"second", "S", "T", SystemTime(std::chrono::seconds(4'000'000'000))};
       },
       {std::chrono::seconds(1), milliseconds(20)});
+  ASSERT_TRUE(keeper.start());
   const auto until = base::Clock::now() + std::chrono::seconds(60);
   std::string text;
   while (base::Clock::now() < until) {

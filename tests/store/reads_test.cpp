@@ -398,6 +398,30 @@ TEST(ReadsInFlight, AreCancelledWhenTheStoreCloses) {
   EXPECT_EQ(cancelled.load(), 6);
 }
 
+// What comes behind an answer looks like the next one: the same tag and length, another object.
+TEST(ReadsInFlight, BytesBehindAnAnswerAreNotTheNextOne) {
+  const std::string first = pattern(2'000);
+  const std::string second(2'000, 'b');
+  ScriptedServer server([&](const Asked& asked) {
+    Scripted answer = reply_range(asked, asked.target.ends_with("/first") ? first : second);
+    if (asked.target.ends_with("/first")) {
+      const Scripted late = reply_range(asked, first);
+      answer.late = late.head + late.body;
+    }
+    return answer;
+  });
+  StoreSettings settings;
+  settings.reads_in_flight = 1;
+  const auto store = opened(server.url(), settings);
+  std::vector<std::uint8_t> into(first.size());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(store->read_at(info(first, "first"), 0, into));
+    server.send_late();
+    ASSERT_TRUE(store->read_at(info(second, "second"), 0, into));
+    EXPECT_EQ(std::string(into.begin(), into.end()), second) << i;
+  }
+}
+
 // At any moment: while answers come, and others begin in their place.
 TEST(ReadsInFlight, AreAllAnsweredHoweverTheStoreCloses) {
   const std::string object = pattern(2'000);

@@ -1,8 +1,10 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <algorithm>
@@ -147,7 +149,22 @@ bool ScriptedServer::answer(int fd, const Scripted& scripted) const {
     return false;
   }
   const auto body = std::string_view(scripted.body).substr(0, scripted.cut_after);
-  return send_all(fd, body) && body.size() == scripted.body.size() && !scripted.hang_up;
+  if (!send_all(fd, body) || body.size() != scripted.body.size() || scripted.hang_up) return false;
+  if (scripted.late.empty()) return true;
+  while (late_wanted_.load() <= late_sent_.load() && !ending_.load()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const bool sent = send_all(fd, scripted.late);
+  for (int unread = 1; sent && unread != 0 && ::ioctl(fd, SIOCOUTQ, &unread) == 0;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  late_sent_.fetch_add(1);
+  return sent;
+}
+
+void ScriptedServer::send_late() {
+  const int wanted = late_wanted_.fetch_add(1) + 1;
+  while (late_sent_.load() < wanted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace framewire::test

@@ -27,6 +27,7 @@ struct Scripted {
   bool repeat_for_ever = false;      ///< the body, until the client hangs up
   unsigned stall_ms = 0;             ///< before anything is sent; ends with the server
   bool hang_up = false;              ///< when all is sent
+  std::string late;                  ///< sent behind the body, once send_late() is called
 };
 
 /// An answer with its length.
@@ -47,6 +48,8 @@ class ScriptedServer {
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] unsigned requests() const { return requests_.load(); }
   [[nodiscard]] unsigned connections() const { return connections_.load(); }
+  /// Lets what is late be sent, and waits until the other end has it.
+  void send_late();
 
  private:
   void accept_all();
@@ -58,6 +61,8 @@ class ScriptedServer {
   int listener_ = -1;
   int port_ = 0;
   std::atomic<bool> ending_ = false;
+  mutable std::atomic<int> late_wanted_ = 0;
+  mutable std::atomic<int> late_sent_ = 0;
   std::atomic<unsigned> requests_ = 0;
   std::atomic<unsigned> connections_ = 0;
   std::mutex mutex_;

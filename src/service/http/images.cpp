@@ -71,9 +71,7 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
       exchange.snapshot->grammar.parse(exchange.head.target, now, hints_of(exchange.head));
   if (!request) return refuse_url(exchange.error_form, request.error());
   ResizeOptions defaults = settings.defaults;
-  if (!settings.metadata_given) {
-    defaults.metadata = url::service_defaults(defaults.limits).metadata;
-  }
+  if (!settings.metadata_given) defaults.metadata = url::service_defaults({}).metadata;
   const bool raw = request->raw.value_or(false);
   if (raw && !settings.allow_raw) {
     return error_response(exchange.error_form, Code::kForbidden, "forbidden_option",
@@ -107,11 +105,11 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
   wanted->snapshot = exchange->snapshot;
   const ServiceSettings& settings = exchange->snapshot->settings;
   const bool by_tag = settings.etag && exchange->head.has("if-none-match");
-  const bool dated = settings.last_modified && !by_tag;
-  const Text since = dated ? exchange->head.get("if-modified-since") : Text();
-  // What shapes the bytes, what is asked of the origin, and what may be asked.
+  const bool by_date = settings.last_modified && !by_tag;
+  const Text since = by_date ? exchange->head.get("if-modified-since") : Text();
   wanted->if_modified_since = since;
   wanted->canonical = url::canonical_text(exchange->image);
+  // What shapes the bytes, what is asked of the origin, and what may be asked.
   wanted->key = fmt::format("{}\n{}\n{}\n{} {}\n{}", wanted->snapshot->generation,
                             wanted->source_url, wanted->canonical, wanted->client_original.etag,
                             wanted->client_original.url_hash, since);

@@ -92,7 +92,7 @@ class OriginLoop {
   const AllowedSources& allowed_;
   const Network& network_;
   Budget& budget_;
-  OriginSockets sockets_;  ///< of multi_, which closes them
+  store::s3::KeptSockets sockets_;  ///< of multi_, which closes them
   std::unique_ptr<CURLM, FreeMulti> multi_;
 
   std::mutex mutex_;

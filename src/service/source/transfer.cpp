@@ -72,8 +72,8 @@ std::span<const std::uint8_t> as_bytes(const char* data, std::size_t count) noex
 }  // namespace
 
 OriginTransfer::OriginTransfer(const SourceSettings& settings, const Network& network,
-                               OriginSockets& sockets, Budget& budget, const FetchRequest& request,
-                               std::size_t max_bytes)
+                               store::s3::KeptSockets& sockets, Budget& budget,
+                               const FetchRequest& request, std::size_t max_bytes)
     : settings_(settings),
       network_(network),
       sockets_(sockets),
@@ -148,7 +148,7 @@ bool OriginTransfer::set_options(const SourceUrl& url, std::chrono::milliseconds
       set(CURLOPT_WRITEFUNCTION, &OriginTransfer::on_body) && set(CURLOPT_WRITEDATA, this) &&
       set(CURLOPT_OPENSOCKETFUNCTION, &OriginTransfer::on_socket) &&
       set(CURLOPT_OPENSOCKETDATA, this) &&
-      set(CURLOPT_CLOSESOCKETFUNCTION, &OriginSockets::close) &&
+      set(CURLOPT_CLOSESOCKETFUNCTION, &store::s3::KeptSockets::close) &&
       set(CURLOPT_CLOSESOCKETDATA, &sockets_) &&
       set(CURLOPT_PREREQFUNCTION, &OriginTransfer::on_connected) && set(CURLOPT_PREREQDATA, this);
   return request && coding && confined && tls && bounds && callbacks;

@@ -7,9 +7,9 @@
 #include <service/source/answer_meaning.hpp>
 #include <service/source/body.hpp>
 #include <service/source/network.hpp>
-#include <service/source/origin_sockets.hpp>
 #include <service/source/source_url.hpp>
 #include <span>
+#include <store/s3/kept_sockets.hpp>
 #include <string>
 #include <variant>
 
@@ -25,8 +25,9 @@ struct Redirect {
 class OriginTransfer {
  public:
   /// @param sockets  of the multi handle, and there as long as that
-  OriginTransfer(const SourceSettings& settings, const Network& network, OriginSockets& sockets,
-                 Budget& budget, const FetchRequest& request, std::size_t max_bytes);
+  OriginTransfer(const SourceSettings& settings, const Network& network,
+                 store::s3::KeptSockets& sockets, Budget& budget, const FetchRequest& request,
+                 std::size_t max_bytes);
   OriginTransfer(const OriginTransfer&) = delete;
   OriginTransfer& operator=(const OriginTransfer&) = delete;
 
@@ -79,7 +80,7 @@ class OriginTransfer {
 
   const SourceSettings& settings_;
   const Network& network_;
-  OriginSockets& sockets_;
+  store::s3::KeptSockets& sockets_;
   const FetchRequest& request_;
   bool conditional_ = false;
   // The names that this handle knows, apart from all others'. Outlives the handle that uses it.

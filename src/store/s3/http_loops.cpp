@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <base/start_thread.hpp>
 #include <store/s3/http_loops.hpp>
+#include <utility>
 
 namespace framewire::store::s3 {
 namespace {
@@ -109,12 +110,43 @@ void HttpLoop::begin(Entries::iterator entry) {
   if (const auto instead = entry->task->prepare(easy.get())) {
     return settle(waiting_, entry, *instead);
   }
-  if (!set_option(easy.get(), CURLOPT_PRIVATE, static_cast<void*>(&*entry)) ||
-      curl_multi_add_handle(multi_.get(), easy.get()) != CURLM_OK) {
+  void* const self = &*entry;
+  entry->sockets = &sockets_;
+  entry->dialled = entry->spoilt = false;
+  const bool is_set = set_option(easy.get(), CURLOPT_PRIVATE, self) &&
+                      set_option(easy.get(), CURLOPT_OPENSOCKETFUNCTION, &HttpLoop::on_socket) &&
+                      set_option(easy.get(), CURLOPT_OPENSOCKETDATA, self) &&
+                      set_option(easy.get(), CURLOPT_CLOSESOCKETFUNCTION, &KeptSockets::close) &&
+                      set_option(easy.get(), CURLOPT_CLOSESOCKETDATA, &sockets_) &&
+                      set_option(easy.get(), CURLOPT_PREREQFUNCTION, &HttpLoop::on_connected) &&
+                      set_option(easy.get(), CURLOPT_PREREQDATA, self);
+  if (!is_set || curl_multi_add_handle(multi_.get(), easy.get()) != CURLM_OK) {
     throw std::bad_alloc();
   }
   entry->easy = std::move(easy);
   active_.splice(active_.end(), waiting_, entry);
+}
+
+curl_socket_t HttpLoop::on_socket(void* entry, curlsocktype, curl_sockaddr* address) noexcept {
+  auto& attempt = *static_cast<Entry*>(entry);
+  attempt.dialled = true;
+  return attempt.sockets->open(*address);
+}
+
+// Before the request is sent: what waits at a kept connection is no answer to it. Under TLS that
+// may also be a ticket that came late; then a connection more is made than had to be.
+int HttpLoop::on_connected(void* entry, char*, char*, int, int local_port) noexcept {
+  auto& attempt = *static_cast<Entry*>(entry);
+  if (attempt.dialled || !attempt.sockets->is_spoilt(local_port)) return CURL_PREREQFUNC_OK;
+  attempt.spoilt = true;
+  return CURL_PREREQFUNC_ABORT;
+}
+
+// The request of a connection that was spoilt has not been sent.
+bool HttpLoop::connects_anew(Entry& entry) noexcept {
+  return std::exchange(entry.spoilt, false) &&
+         set_option(entry.easy.get(), CURLOPT_FRESH_CONNECT, 1L) &&
+         curl_multi_add_handle(multi_.get(), entry.easy.get()) == CURLM_OK;
 }
 
 void HttpLoop::take_ended() noexcept {
@@ -128,6 +160,7 @@ void HttpLoop::take_ended() noexcept {
                                     [&](const Entry& active) { return &active == found; });
     if (entry == active_.end()) continue;
     curl_multi_remove_handle(multi_.get(), entry->easy.get());
+    if (connects_anew(*entry)) continue;
     try {
       end(entry, code);
     } catch (const std::exception&) {

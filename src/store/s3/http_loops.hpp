@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <store/s3/curl_handle.hpp>
+#include <store/s3/kept_sockets.hpp>
 #include <thread>
 #include <vector>
 
@@ -54,22 +55,30 @@ class HttpLoop {
     std::unique_ptr<HttpTask> task;
     CurlHandle easy;  ///< while an attempt is under way
     base::Clock::time_point due;
+    KeptSockets* sockets = nullptr;  ///< the loop's
+    bool dialled = false;            ///< the attempt has a connection of its own
+    bool spoilt = false;             ///< the one that was kept is of no use
   };
   using Entries = std::list<Entry>;
   struct FreeMulti {
     void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
   };
 
+  static curl_socket_t on_socket(void* entry, curlsocktype, curl_sockaddr* address) noexcept;
+  static int on_connected(void* entry, char*, char*, int, int local_port) noexcept;
+
   void run() noexcept;
   void begin_due() noexcept;
   void begin(Entries::iterator entry);
   void take_ended() noexcept;
+  [[nodiscard]] bool connects_anew(Entry& entry) noexcept;
   void end(Entries::iterator entry, CURLcode code);
   void settle(Entries& list, Entries::iterator entry, HttpTask::Next next);
   void forget(Entries& list, Entries::iterator entry) noexcept;
   [[nodiscard]] int poll_ms() const noexcept;
 
   const unsigned connections_;
+  KeptSockets sockets_;  ///< of multi_, which closes them
   std::unique_ptr<CURLM, FreeMulti> multi_;
   std::atomic<std::size_t> tasks_ = 0;
   std::atomic<bool> ending_ = false;

@@ -148,7 +148,9 @@ HttpTask::Next S3Request::again(Status why, std::chrono::milliseconds at_least) 
   const auto wait = std::max(backoff(attempts_, chance(), context_.timing), at_least);
   const bool late = now + wait >= end();
   if (attempts_ >= context_.attempts || late) {
-    return answer(fail(late ? StatusCode::kDeadline : why.code(),
+    // Who is busy for longer than there is time is busy all the same.
+    const bool deadline = late && why.code() != StatusCode::kBusy;
+    return answer(fail(deadline ? StatusCode::kDeadline : why.code(),
                        fmt::format("{} (attempt {})", why.message(), attempts_)));
   }
   return now + wait;

@@ -181,7 +181,7 @@ TEST(OriginAttack, TheAddressIsJudgedAsItsSocketIsMade) {
                          std::vector<IpAddress> addresses) {
     Budget budget(1'000);
     const FetchRequest request;
-    OriginSockets sockets;
+    store::s3::KeptSockets sockets;
     OriginTransfer transfer(settings, network, sockets, budget, request, 1'000);
     const auto url = parse_source("http://" + host + "/a").value();
     EXPECT_TRUE(transfer.prepare(url, addresses, milliseconds(1'000)));

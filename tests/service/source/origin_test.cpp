@@ -1,5 +1,8 @@
 // Origins that do what they should, over loopback.
 #include <gtest/gtest.h>
+#include <ctime>
+#include <service/source/file_reader.hpp>
+#include <store/text.hpp>
 #include <tests/service/support/gzip.hpp>
 #include <tests/service/support/origin.hpp>
 #include <tests/service/support/temporary_folder.hpp>
@@ -36,6 +39,23 @@ TEST(Origin, BytesAndWhatTheOriginSaysOfThem) {
   EXPECT_NE(seen.find("\r\nAccept-Encoding: identity\r\n"), std::string::npos) << seen;
   for (const char* never : {"Cookie", "Authorization", "Referer", "Proxy", "If-"}) {
     EXPECT_EQ(seen.find(never), std::string::npos) << seen;
+  }
+}
+
+TEST(Origin, ExpiresCountsFromTheOriginsOwnDate) {
+  const auto moment = [](std::time_t seconds) { return http_date(std::time(nullptr) + seconds); };
+  for (const std::time_t off : {-7'200, 0, 7'200}) {
+    Origin origin(answering([&](const std::string&) {
+      return ok("bytes",
+                "Date: " + moment(off) + "\r\nExpires: " + moment(off + 600) + "\r\nAge: 100\r\n");
+    }));
+    const auto original = origin.fetch("http://images.test/a.jpg");
+    ASSERT_TRUE(original) << original.error().message;
+    const auto expires = store::parse_http_date(original->expires);
+    ASSERT_TRUE(expires) << original->expires;
+    const auto left_s = expires->time_since_epoch().count() - std::time(nullptr);
+    EXPECT_GE(left_s, 490) << off;
+    EXPECT_LE(left_s, 501) << off;
   }
 }
 

@@ -123,5 +123,24 @@ TEST(HttpAnswerHead, ContentRanges) {
   }
 }
 
+TEST(HttpAnswerHead, ListsAreOfAllLines) {
+  HttpAnswerHead head;
+  ASSERT_TRUE(take(head, {"HTTP/1.1 200 OK", "Cache-Control: private", "Vary: accept",
+                          "cache-control:", "Cache-Control: max-age=60", "Vary: *"}));
+  EXPECT_EQ(head.cache_control, "private, max-age=60");
+  EXPECT_EQ(head.vary, "accept, *");
+}
+
+TEST(HttpAnswerHead, ListsThatCannotBeReadAreTheStrictest) {
+  const std::string half(HttpAnswerHead::kMaxValueBytes / 2 + 1, 'x');
+  for (const std::string& more : {half, std::string("a\x01")}) {
+    HttpAnswerHead head;
+    ASSERT_TRUE(take(head, {"HTTP/1.1 200 OK", "Cache-Control: " + half, "Vary: " + half,
+                            "Cache-Control: " + more, "Vary: " + more, "Cache-Control: public"}));
+    EXPECT_EQ(head.cache_control, "no-store, public");
+    EXPECT_EQ(head.vary, "*");
+  }
+}
+
 }  // namespace
 }  // namespace framewire::store

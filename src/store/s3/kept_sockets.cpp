@@ -3,9 +3,9 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <service/source/origin_sockets.hpp>
+#include <store/s3/kept_sockets.hpp>
 
-namespace framewire::service::source {
+namespace framewire::store::s3 {
 namespace {
 
 // @return 0 where it has none yet
@@ -19,7 +19,7 @@ std::uint16_t port_of(int fd) noexcept {
 
 }  // namespace
 
-curl_socket_t OriginSockets::open(const curl_sockaddr& address) noexcept {
+curl_socket_t KeptSockets::open(const curl_sockaddr& address) noexcept {
   try {
     opened_.reserve(opened_.size() + 1);
   } catch (...) {
@@ -31,19 +31,19 @@ curl_socket_t OriginSockets::open(const curl_sockaddr& address) noexcept {
   return fd;
 }
 
-int OriginSockets::close(void* self, curl_socket_t fd) noexcept {
-  auto& opened = static_cast<OriginSockets*>(self)->opened_;
+int KeptSockets::close(void* self, curl_socket_t fd) noexcept {
+  auto& opened = static_cast<KeptSockets*>(self)->opened_;
   std::erase_if(opened, [fd](const Opened& one) { return one.fd == fd; });
   return ::close(fd);
 }
 
-bool OriginSockets::is_spoilt(int local_port) noexcept {
+bool KeptSockets::is_spoilt(int local_port) noexcept {
   bool found = false;
   for (Opened& one : opened_) {
     if (one.port == 0) one.port = port_of(one.fd);
     if (one.port != local_port) continue;
     found = true;
-    // Connections to two origins may have one port here. Then both have to be as they were: a
+    // Connections to two servers may have one port here. Then both have to be as they were: a
     // connection more is the price.
     char byte = 0;
     const auto got = ::recv(one.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -52,4 +52,4 @@ bool OriginSockets::is_spoilt(int local_port) noexcept {
   return !found;
 }
 
-}  // namespace framewire::service::source
+}  // namespace framewire::store::s3

@@ -1,20 +1,20 @@
-// The sockets that libcurl has to origins, in use and kept for the next request.
+// The sockets that libcurl has to servers, in use and kept for the next request.
 #pragma once
 
 #include <curl/curl.h>
 #include <cstdint>
 #include <vector>
 
-namespace framewire::service::source {
+namespace framewire::store::s3 {
 
-/// Tells whether a kept connection is as its last answer left it. libcurl 7.88 does not: what an
-/// origin sends behind an answer, a moment later, it takes for the next request's answer.
+/// Tells whether a kept connection is as its last answer left it. libcurl 7.88 does not: what a
+/// server sends behind an answer, a moment later, it takes for the next request's answer.
 /// Thread safety: one thread at a time, the one that drives the multi handle.
-class OriginSockets {
+class KeptSockets {
  public:
   /// Makes one, as CURLOPT_OPENSOCKETFUNCTION does. @return CURL_SOCKET_BAD where that fails
   [[nodiscard]] curl_socket_t open(const curl_sockaddr& address) noexcept;
-  /// CURLOPT_CLOSESOCKETFUNCTION. @param self  an OriginSockets
+  /// CURLOPT_CLOSESOCKETFUNCTION. @param self  a KeptSockets
   static int close(void* self, curl_socket_t fd) noexcept;
   /// Whether bytes wait at a connection, or its other end has closed.
   /// @param local_port  says which one. True where there is none
@@ -28,4 +28,4 @@ class OriginSockets {
   std::vector<Opened> opened_;
 };
 
-}  // namespace framewire::service::source
+}  // namespace framewire::store::s3
