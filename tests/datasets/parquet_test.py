@@ -71,18 +71,19 @@ class Parquet(support.Case):
         self.assertIn("0000.tar.jsonl: line 1 is no JSON", said)
         self.assertEqual((self.folder / "rows.parquet").read_text(), "PAR1 before")
         self.assertEqual(len(list(self.folder.glob("rows.parquet*"))), 1)
+        self.assertEqual(list(self.folder.glob(".framewire-*")), [])
 
     @unittest.skipIf(parquet is None, "pyarrow is not installed")
     def test_ended_halfway_it_leaves_nothing(self):
         script = pathlib.Path(__file__).resolve().parents[2] / "apps/framewire/commands/report/to_parquet.py"
         writer = subprocess.Popen([self.python(), "-c", script.read_text(), "rows.parquet"], cwd=self.folder,
                                   stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-        while not list(self.folder.glob("rows.parquet*")):
+        while not list(self.folder.glob(".framewire-*.tmp")):
             self.assertIsNone(writer.poll())
             time.sleep(0.005)
         writer.terminate()
         self.assertEqual(writer.wait(60), 1)
-        self.assertEqual(list(self.folder.glob("rows.parquet*")), [])
+        self.assertEqual(list(self.folder.glob(".framewire-*")) + list(self.folder.glob("rows.parquet*")), [])
         writer.stdin.close()
         writer.stderr.close()
 
@@ -98,6 +99,68 @@ class Parquet(support.Case):
             self.assertIn("framewire: --parquet: ", said)
             self.assertNotIn("Traceback", said)
             self.assertEqual(list(self.folder.glob("rows.parquet*")), [])
+
+    @unittest.skipIf(parquet is None, "pyarrow is not installed")
+    def test_a_value_of_another_type_is_named(self):
+        manifest = self.folder / "shards/0001.tar.jsonl"
+        lines = manifest.read_text().splitlines()
+        for key, value in (("message", 7), ("bytes_in", "many"), ("bytes_in", -1), ("warnings", [7])):
+            row = {**json.loads(lines[1]), key: value}
+            manifest.write_text("\n".join([lines[0], json.dumps(row), *lines[2:]]) + "\n")
+            _, said = self.report(self.python(), 3)
+            self.assertIn(f"0001.tar.jsonl: line 2: {key}: ", said)
+
+    @unittest.skipIf(parquet is None, "pyarrow is not installed")
+    def test_links_are_followed_and_those_of_others_refused(self):
+        (self.folder / "rows.parquet").symlink_to("elsewhere/table.parquet")
+        (self.folder / "elsewhere").mkdir()
+        self.report(self.python(), 1)
+        self.assertTrue((self.folder / "rows.parquet").is_symlink())
+        self.assertEqual(parquet.read_table(self.folder / "elsewhere/table.parquet").num_rows, 32)
+        self.assertEqual(os.listdir(self.folder / "elsewhere"), ["table.parquet"])
+        if os.geteuid() == 0:
+            os.chown(self.folder / "rows.parquet", 12345, 12345, follow_symlinks=False)
+            (self.folder / "elsewhere/table.parquet").write_text("PAR1 before")
+            _, said = self.report(self.python(), 3)
+            self.assertIn("a link that user 12345 owns", said)
+            self.assertEqual((self.folder / "elsewhere/table.parquet").read_text(), "PAR1 before")
+
+    @unittest.skipIf(parquet is None, "pyarrow is not installed")
+    def test_nobody_can_plant_its_temporary(self):
+        """A program in front of Python, with its process id, plants what that would have written through."""
+        self.write("victim", "mine")
+        plant = self.write("plant", "#!/bin/sh\nln -s victim rows.parquet.$$.tmp\n"
+                                    f"exec {self.python()} \"$@\"\n")
+        plant.chmod(0o755)
+        self.report(str(plant), 1)
+        self.assertEqual((self.folder / "victim").read_text(), "mine")
+        self.assertFalse((self.folder / "rows.parquet").is_symlink())
+
+    @unittest.skipIf(parquet is None, "pyarrow is not installed")
+    def test_nobody_may_read_it_who_may_not_read_the_manifests(self):
+        table = self.folder / "rows.parquet"
+        mode = lambda: table.stat().st_mode & 0o7777
+        manifests = sorted((self.folder / "shards").glob("*.jsonl"))
+        for path in manifests:
+            path.chmod(0o644)
+        mask = os.umask(0o022)
+        try:
+            self.report(self.python(), 1)
+            self.assertEqual(mode(), 0o644)
+            table.chmod(0o600)  # what is replaced keeps others out, too
+            self.report(self.python(), 1)
+            self.assertEqual(mode(), 0o600)
+            table.unlink()
+            manifests[-1].chmod(0o600)
+            self.report(self.python(), 1)
+            self.assertEqual(mode(), 0o600)
+            table.unlink()
+            manifests[-1].chmod(0o644)
+            os.umask(0o077)
+            self.report(self.python(), 1)
+            self.assertEqual(mode(), 0o600)
+        finally:
+            os.umask(mask)
 
     def test_it_says_what_it_lacks(self):
         _, said = self.report("/nonexistent/python", 3)
