@@ -162,6 +162,14 @@ class Parquet(support.Case):
         finally:
             os.umask(mask)
 
+    def test_what_is_no_regular_file_is_refused_first(self):
+        os.mkfifo(self.folder / "rows.parquet")
+        _, said = self.report("/nonexistent/python", 2)
+        self.assertIn("rows.parquet: is no regular file, and is not replaced; accepted: ", said)
+        (self.folder / "rows.parquet").unlink()
+        (self.folder / "rows.parquet").mkdir()
+        self.assertIn("is no regular file", self.report("/nonexistent/python", 2)[1])
+
     def test_it_says_what_it_lacks(self):
         _, said = self.report("/nonexistent/python", 3)
         self.assertIn("--parquet needs Python with pyarrow", said)

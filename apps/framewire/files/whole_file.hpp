@@ -13,7 +13,8 @@ namespace framewire::app {
 
 /// Keeps a slip of the hand from replacing another file, a picture say.
 /// @param is_ours  told the file's beginning, up to 4 KB
-/// @return invalid_input where there is a file that is neither empty nor ours; io_error
+/// @return invalid_input where there is a file that is neither empty nor ours, or what is no
+///         regular file; io_error
 [[nodiscard]] Result<void> check_replaceable(const std::string& path,
                                              const std::function<bool(std::string_view)>& is_ours);
 
