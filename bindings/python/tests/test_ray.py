@@ -42,9 +42,38 @@ def test_words_stand_for_shards(tmp_path):
     assert expand([f"@{tmp_path}/list"]) == ["x/{1}.tar", "y.tar"]
     (tmp_path / "list").write_text("x/{1..2}.tar\n")  # as framewire batch has it
     assert expand([f"@{tmp_path}/list"]) == ["x/1.tar", "x/2.tar"]
+    (tmp_path / "list").write_bytes(b"\xef\xbb\xbfx/*.tar\r\n\n[a]\r?.tar\n\xff.tar")
+    assert expand([f"@{tmp_path}/list"]) == ["x/*.tar", "[a]\r?.tar", os.fsdecode(b"\xff.tar")]
     for bad in (["a.zip"], ["a.tar", "a.tar"], [f"{tmp_path}/z*.tar"], ["s3://b/*.tar"], ["s3://b/?.tar"]):
         with pytest.raises(ValueError):
             expand(bad)
+
+
+def test_a_file_of_just_that_name_is_meant(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a[1].tar", "a1.tar", "a*.tar", "b{0,1}.tar", "@c.tar", "x[1]y.tar"):
+        (tmp_path / name).touch()
+    for name in ("a[1].tar", "a*.tar", "b{0,1}.tar"):
+        assert expand([name]) == [name]
+        (tmp_path / "list").write_text(name)
+        assert expand(["@list"]) == [name]
+    assert expand(["a?.tar", "@c.tar"]) == ["a*.tar", "a1.tar", "@c.tar"]
+    # '[' has no meaning for the program, whether or not there is such a file.
+    assert expand(["[a]{1,2}.tar"]) == ["[a]1.tar", "[a]2.tar"]
+    assert expand(["x[1]*.tar"]) == ["x[1]y.tar"]
+
+
+@pytest.mark.parametrize("content, says", [
+    (b"a.tar\0b.tar\0", "list: line 1 holds a NUL byte; accepted: one name a line"),
+    (b"a.tar\nb\0.tar\n", "list: line 2 holds a NUL byte"),
+    (b"\xff\xfea\0.\0t\0a\0r\0", "list: is written in UTF-16; accepted: UTF-8"),
+    (b"a.tar\n" + b"a" * 5000 + b".tar\n", "list: entry 2 is longer than 4096 bytes"),
+    (b"  \n", "  : is no shard"),
+])
+def test_lists_that_batch_refuses_are_refused(tmp_path, content, says):
+    (tmp_path / "list").write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        expand([f"@{tmp_path}/list"])
 
 
 SIGNATURE = "?X-Amz-Credential=key/aws4&X-Amz-Signature="

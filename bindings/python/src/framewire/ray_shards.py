@@ -8,6 +8,7 @@
 
 import dataclasses
 import glob
+import itertools
 import os
 import re
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
@@ -18,6 +19,10 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 #: As many as `framewire batch` takes.
 MAX_SHARDS = 10_000_000
 MAX_BRACE_DEPTH = 32
+#: Of an entry of a list, as in the program's.
+MAX_NAME_BYTES = 4096
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,11 +88,14 @@ def _range(first: str, last: str, step: Optional[str]) -> Iterator[str]:
     return (f"{number:0{width}}" for number in range(*ends))
 
 
+def _is_file(word: str) -> bool:
+    """Whether there is a file of just that name, which is then meant itself, as the program has it."""
+    return not is_url(word) and os.path.exists(word)
+
+
 def _names(word: str) -> Iterator[str]:
-    """As the program has it: a file with braces in its name is meant itself."""
-    if "{" in word and not is_url(word) and os.path.exists(word):
-        return iter([word])
-    return _brace(word)
+    """The names that a word with braces stands for."""
+    return iter([word]) if "{" in word and _is_file(word) else _brace(word)
 
 
 def expand(words: Sequence[str]) -> List[str]:
@@ -99,43 +107,72 @@ def expand(words: Sequence[str]) -> List[str]:
     names: List[str] = []
     known: Set[str] = set()
     for word in words:
-        for name in _listed(word[1:]) if word.startswith("@") else _names(word):
-            for shard in _found(name):
-                shown = without_query(shard)
-                if not shown.endswith(".tar"):
-                    raise ValueError(f"{shown}: is no shard; accepted: names that end in .tar")
-                if shown in known:
-                    raise ValueError(f"{shown}: is named twice")
-                if len(names) == MAX_SHARDS:
-                    raise ValueError(f"more than {MAX_SHARDS} shards")
-                known.add(shown)
-                names.append(shard)
+        for shard in _shards(word, len(words) == 1):
+            shown = without_query(shard)
+            if not shown.endswith(".tar"):
+                raise ValueError(f"{shown}: is no shard; accepted: names that end in .tar")
+            if shown in known:
+                raise ValueError(f"{shown}: is named twice")
+            if len(names) == MAX_SHARDS:
+                raise ValueError(f"more than {MAX_SHARDS} shards")
+            known.add(shown)
+            names.append(shard)
     return names
 
 
+def _shards(word: str, alone: bool) -> Iterator[str]:
+    # Beside other words a file whose name begins with @ is meant itself.
+    if word.startswith("@") and (alone or not _is_file(word)):
+        for entry in _listed(word[1:]):
+            for name in _names(entry):
+                _check_url(name)
+                yield name
+    elif _is_file(word):
+        yield word
+    else:
+        for name in _names(word):
+            _check_url(name)
+            yield from _found(name)
+
+
 def _listed(path: str) -> Iterator[str]:
-    """The names in a list, whose braces the program expands, too."""
-    with open(path, encoding="utf-8", errors="surrogateescape") as lines:
-        for line in lines:
-            if line.strip():
-                yield from _names(line.rstrip("\r\n"))
+    """The entries of a list, read as the program reads it."""
+    with open(path, "rb") as lines:
+        for number in itertools.count(1):
+            line = lines.readline(len(_UTF8_MARK) + MAX_NAME_BYTES + len("\r\n"))
+            if not line:
+                return
+            if number == 1 and line.startswith(_UTF16_MARKS):
+                raise ValueError(f"{path}: is written in UTF-16; accepted: UTF-8")
+            entry = line[:-1] if line.endswith(b"\n") else line
+            if number == 1 and entry.startswith(_UTF8_MARK):
+                entry = entry[len(_UTF8_MARK):]
+            if entry.endswith(b"\r"):
+                entry = entry[:-1]
+            if b"\0" in entry:
+                raise ValueError(f"{path}: line {number} holds a NUL byte; accepted: one name a line")
+            if len(entry) > MAX_NAME_BYTES:
+                raise ValueError(f"{path}: entry {number} is longer than {MAX_NAME_BYTES} bytes")
+            if entry:
+                yield os.fsdecode(entry)
+
+
+def _check_url(name: str) -> None:
+    # What stands before an @ may be a password.
+    if is_web_url(name) and "@" in name.split("/")[2]:
+        raise ValueError("the address has a user in it; accepted: http://HOST/PATH or https://HOST/PATH")
+    shown = without_query(name)
+    # On a web server '?' begins the query.
+    if is_url(name) and any(mark in shown for mark in ("*" if is_web_url(name) else "*?")):
+        raise ValueError(f"{shown}: patterns in URLs are not looked up; accepted: braces, or @LIST")
 
 
 def _found(name: str) -> List[str]:
-    """What is there by that name: files that fit a pattern, or the name itself."""
-    if is_web_url(name):
-        # What stands before an @ may be a password; '?' begins the query.
-        if "@" in name.split("/")[2]:
-            raise ValueError("the address has a user in it; accepted: http://HOST/PATH or https://HOST/PATH")
-        marks = "*"
-    else:
-        marks = "*?" if is_url(name) else "*?["
-    shown = without_query(name)
-    if not any(mark in shown for mark in marks):
+    """The files that fit a pattern, or the name itself."""
+    if is_url(name) or _is_file(name) or not any(mark in name for mark in "*?"):
         return [name]
-    if is_url(name):
-        raise ValueError(f"{shown}: patterns in URLs are not looked up; accepted: braces, or @LIST")
-    found = sorted(glob.glob(name))
+    # '[' has no meaning for the program.
+    found = sorted(glob.glob(name.replace("[", "[[]")))
     if not found:
         raise ValueError(f"{name}: no file fits")
     return found
@@ -178,7 +215,7 @@ def _absolute(name: str) -> str:
 
 
 def list_entry(shard: str) -> str:
-    """The line of a list by which the program names a shard by the last part of its path.
+    """The entry of a list by which the program names a shard by the last part of its path.
 
     >>> list_entry("in/a/0.tar")
     'in/a/./0.tar'
