@@ -15,6 +15,7 @@ import dataclasses
 import importlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,11 @@ _OWN = ("--shard", "--files-from", "--null", "--json", "--progress", "--metrics-
         "--unpack", "--in-place")
 _LOOK_SECONDS = 1.0
 _CANNOT_RUN = 127  # as a shell says it
+#: Pauses before what has failed is tried again: the first, which doubles, and the longest.
+_FIRST_PAUSE_SECONDS = 1.0
+_MAX_PAUSE_SECONDS = 60.0
+#: Failures of pictures that keep their shard from being made: no shard that is there has them.
+_RETRYABLE_CLASSES = ("peer_lost", "cancelled", "busy", "device_lost")
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, linux/prctl.h
 
 
@@ -53,61 +59,97 @@ class _Worker:
             return dict(self._standing)
 
     def run(self, group: Group) -> Dict[str, Any]:
-        """How the program ended: its exit code, its report, the last of what it said, and why shards failed."""
-        failed: List[str] = []
+        """How the program ended: its exit code, its report, the last of what it said, why shards have
+        failed (`failed`), and failures by class of each shard's rows (`row_errors`)."""
+        events = _Events(group)
         with tempfile.TemporaryDirectory(prefix="framewire-ray-") as folder:
             names = os.path.join(folder, "shards")
-            with open(names, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.writelines(list_entry(shard) + "\n" for shard in group.shards)
-            command = [self._program, "batch", "--files-from", names, group.out, "--resume", "--json",
-                       "--progress", "json", *self._options]
+            with open(names, "wb") as file:
+                file.writelines(os.fsencode(list_entry(shard)) + b"\0" for shard in group.shards)
+            command = [self._program, "batch", "--files-from", names, "--null", group.out, "--resume",
+                       "--json", "--progress", "json", *self._options]
             with open(os.path.join(folder, "report"), "w+", encoding="utf-8") as report:
                 try:
-                    code, said = self._follow(command, report, group, failed)
+                    code = self._follow(command, report, events)
                 except OSError as error:
-                    code, said = _CANNOT_RUN, [str(error)]
+                    code, events.said = _CANNOT_RUN, [str(error)]
                 report.seek(0)
                 text = report.read()
         with self._lock:
             self._standing = {}
-        return {"code": code, "said": said, "failed": failed,
-                "report": json.loads(text) if text.strip() else {}}
+        return {"code": code, "said": events.said, "failed": events.failed, "row_errors": events.row_errors,
+                "report": _object(text)}
 
-    def _follow(self, command: List[str], report: TextIO, group: Group,
-                failed: List[str]) -> Tuple[int, List[str]]:
-        # The program calls shards as its list does, pictures by their shard and their name.
-        entries = {without_query(list_entry(shard)): without_query(shard) for shard in group.shards}
-
+    def _follow(self, command: List[str], report: TextIO, events: "_Events") -> int:
         def end_with_the_actor() -> None:
             self._libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
 
         # pylint: disable=subprocess-popen-preexec-fn
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=report, stderr=subprocess.PIPE,
                               text=True, errors="replace", preexec_fn=end_with_the_actor) as child:
-            said: List[str] = []
             assert child.stderr is not None
             for line in child.stderr:
-                event = _event(line)
-                if event is not None and event.get("event") == "error" and event.get("subject") in entries:
-                    failed.append(f"{entries[event['subject']]}: {event.get('message')}")
-                if event is None or event.get("event") == "error":
-                    # Enough to see why; the manifests have every row.
-                    said = [*said[-19:], line.rstrip() if event is None else
-                            f"{event.get('error_class')}: {event.get('subject')}: {event.get('message')}"]
-                else:
+                standing = events.take(line)
+                if standing:
                     with self._lock:
-                        self._standing = event
-            return child.wait(), said
+                        self._standing = standing
+            return child.wait()
 
 
-def _event(line: str) -> Optional[Dict[str, Any]]:
-    if not line.startswith("{"):
-        return None
+class _Events:
+    """What the program has said of a group's shards on standard error."""
+
+    def __init__(self, group: Group) -> None:
+        self.said: List[str] = []
+        self.failed: Dict[str, str] = {}
+        self.row_errors: Dict[str, Dict[str, int]] = {}
+        # Inputs are called as the list has them, or by their paths; pictures by both names.
+        self._inputs: Dict[str, str] = {}
+        self._outputs: Dict[str, str] = {}
+        for shard in group.shards:
+            path = without_query(shard)
+            self._inputs[without_query(list_entry(shard))] = self._inputs[path] = shard
+            output = group.out.rstrip("/") + "/" + path.rpartition("/")[2]
+            self._outputs[output] = self._outputs[output + ".jsonl"] = shard
+
+    def take(self, line: str) -> Dict[str, Any]:
+        """@return how far the program is, where the line says that"""
+        event = _object(line)
+        if event and event.get("event") != "error":
+            return event
+        if event:
+            self._take_error(event)
+            line = f"{event.get('error_class')}: {event.get('subject')}: {event.get('message')}"
+        # Enough to see why; the manifests have every row.
+        self.said = [*self.said[-19:], line.rstrip()]
+        return {}
+
+    def _take_error(self, event: Dict[str, Any]) -> None:
+        subject, message = str(event.get("subject")), str(event.get("message"))
+        shard = self._inputs.get(subject)
+        if shard is None and subject in self._outputs:
+            shard = self._outputs[subject]
+            self.failed.setdefault(shard, f"{subject}: {message}")
+            return
+        if shard is not None:
+            self.failed.setdefault(shard, message)
+        else:
+            shard = self._inputs.get(subject.partition(".tar: ")[0] + ".tar")
+        if shard is not None:
+            classes = self.row_errors.setdefault(shard, {})
+            name = str(event.get("error_class"))
+            classes[name] = classes.get(name, 0) + 1
+
+
+def _object(text: str) -> Dict[str, Any]:
+    """What JSON says, or {} where it is no object."""
+    if not text.startswith("{"):
+        return {}
     try:
-        event = json.loads(line)
+        found = json.loads(text)
     except ValueError:
-        return None
-    return event if isinstance(event, dict) else None
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @dataclasses.dataclass
@@ -125,7 +167,9 @@ class RaySettings:
     group: int = 4
     """Shards that an actor is handed at once."""
     attempts: int = 10
-    """How often a group is tried."""
+    """How often a shard that fails in passing is tried, with pauses that grow to a minute."""
+    wait: float = 3600.0
+    """Seconds for which a shard is waited for that another process is at work on."""
     program: Optional[str] = None
     """The same on all nodes; None: FRAMEWIRE_PROGRAM, or framewire in PATH."""
     progress: str = "auto"
@@ -147,33 +191,117 @@ class RayReport:
     """Pictures that have failed, in shards that are written."""
     bytes_in: int = 0
     bytes_out: int = 0
+    copy_errors: int = 0
+    """Members besides pictures that could not be copied."""
     retries: int = 0
-    """Groups that were handed out again."""
+    """Groups, and parts of them, that were handed out again because they had failed."""
     errors: Dict[str, int] = dataclasses.field(default_factory=dict)
     """Failures by class."""
     failed_shards: List[str] = dataclasses.field(default_factory=list)
-    """Shards that cannot be read, and why: "in/7.tar: cannot open: No such file or directory"."""
+    """Shards that cannot be read or made, and why: "in/7.tar: cannot open: No such file or directory"."""
     given_up: List[str] = dataclasses.field(default_factory=list)
-    """Shards of groups that failed too often; addresses of web servers without their queries."""
+    """Shards that failed too often, or that another process has kept for too long; addresses of web
+    servers without their queries."""
     reasons: List[str] = dataclasses.field(default_factory=list)
     """Why: the last of what the program, or Ray, said."""
     seconds: float = 0.0
 
     def add(self, report: Dict[str, Any]) -> None:
-        """Adds the report of `framewire batch` over one group."""
+        """Adds the report of `framewire batch` over one group, without the shards that it found done."""
         shards = report.get("shards", {})
         self.written += shards.get("written", 0)
-        self.unchanged += shards.get("unchanged", 0)
+        self.copy_errors += shards.get("copy_errors", 0)
         for key in ("ok", "failed", "bytes_in", "bytes_out"):
             setattr(self, key, getattr(self, key) + report.get(key, 0))
-        for name, count in report.get("errors", {}).items():
+        self._add_errors(report.get("errors", {}))
+
+    def add_failures(self, classes: Dict[str, int]) -> None:
+        """Adds pictures that have failed, by class."""
+        self.failed += sum(classes.values())
+        self._add_errors(classes)
+
+    def subtract_failures(self, classes: Dict[str, int]) -> None:
+        """Takes off failures in shards that are tried again, whose next call reports them."""
+        self.add_failures({name: -min(count, self.errors.get(name, 0)) for name, count in classes.items()})
+
+    def _add_errors(self, classes: Dict[str, int]) -> None:
+        for name, count in classes.items():
             self.errors[name] = self.errors.get(name, 0) + count
+        self.errors = {name: count for name, count in self.errors.items() if count}
+
+
+@dataclasses.dataclass
+class _WrittenBefore:
+    """How many shards of a group earlier calls have made, without telling which. All parts of the group
+    share it: their calls find these shards unchanged."""
+
+    count: int = 0
 
 
 @dataclasses.dataclass
 class _Job:
+    """A group, or a part of one whose call did not tell what has become of each shard."""
+
     group: Group
     attempts: int = 0
+    """Calls that have failed."""
+    checks: int = 0
+    """Calls that found another process at work on the shard."""
+    busy_since: Optional[float] = None
+    """The time of the first of these."""
+    not_before: float = 0.0
+    """The time at which the next call may begin."""
+    written_before: _WrittenBefore = dataclasses.field(default_factory=_WrittenBefore)
+    row_errors: Dict[str, Dict[str, int]] = dataclasses.field(default_factory=dict)
+    """Failures by class, of each shard, that earlier calls have reported and that are not counted yet."""
+
+    def parts(self, size: int) -> List["_Job"]:
+        shards = self.group.shards
+        return [dataclasses.replace(self, group=Group(shards[at:at + size], self.group.out))
+                for at in range(0, len(shards), size)]
+
+    def of(self, shards: Sequence[str]) -> "_Job":
+        return dataclasses.replace(self, group=Group(tuple(shards), self.group.out))
+
+
+@dataclasses.dataclass
+class _Outcome:
+    """What has become of a group's shards, as far as a call of the program tells."""
+
+    settled: List[str] = dataclasses.field(default_factory=list)
+    """Made, or failed for good."""
+    retryable: List[str] = dataclasses.field(default_factory=list)
+    """Failed for a reason that may pass."""
+    busy: List[str] = dataclasses.field(default_factory=list)
+    """Another process is at work on them."""
+    unknown: List[str] = dataclasses.field(default_factory=list)
+    """Any of these; a call over fewer shards will tell."""
+
+
+def _outcome(group: Group, ended: Dict[str, Any]) -> _Outcome:
+    counts = ended["report"].get("shards", {})
+    written, unchanged, busy, failed, damaged = (
+        counts.get(name, 0) for name in ("written", "unchanged", "elsewhere", "failed", "damaged"))
+    shards, may_pass = list(group.shards), ended["code"] == 3
+    if ended["code"] not in (0, 1, 3) or written + unchanged + busy + failed != len(shards):
+        return _Outcome(retryable=shards) if len(shards) == 1 else _Outcome(unknown=shards)
+    if len(shards) == 1:
+        if busy:
+            return _Outcome(busy=shards)
+        return _Outcome(retryable=shards) if may_pass and failed else _Outcome(settled=shards)
+    # Errors name shards that have failed, and those that were read in part.
+    if len(ended["failed"]) != failed + damaged or (may_pass and (damaged or not failed)):
+        return _Outcome(unknown=shards)
+    named = [shard for shard in shards if shard in ended["failed"]]
+    rest = [shard for shard in shards if shard not in ended["failed"]]
+    found = _Outcome(retryable=named) if may_pass else _Outcome(settled=named)
+    if not busy:
+        found.settled += rest
+    elif busy == len(rest):
+        found.busy = rest
+    else:
+        found.unknown = rest
+    return found
 
 
 @dataclasses.dataclass
@@ -183,6 +311,12 @@ class _Busy:
     result: Any = None
     standing: Any = None
     seen: Dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def _pause(times: int) -> float:
+    """Seconds before the next try; not the same for all, which would meet again."""
+    longest = min(_MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(times - 1, 30))
+    return random.uniform(longest / 2, longest)
 
 
 class WrongOptions(ValueError):
@@ -204,6 +338,7 @@ class _Driver:
         self._start = time.monotonic()
         self._told = 0.0
         self._has_room = True
+        self._has_waited = False
         self._gpus, self._cpus = self._share()
         given = any(word == "--jobs" or word.startswith("--jobs=") for word in options)
         jobs = [] if given else ["--jobs", str(max(1, self._cpus))]
@@ -264,14 +399,19 @@ class _Driver:
     def _hand_out(self) -> None:
         room = self._room()
         for worker in self._busy:
-            if worker.job is None and self._queue:
+            if worker.job is None:
                 self._begin(worker)
-        while self._queue and len(self._busy) < room:
+        while len(self._busy) < room and self._next() is not None:
             worker = _Busy(self._actor.remote(*self._words))
             self._busy.append(worker)
             self._begin(worker)
-        if not self._queue:
+        if self._next() is None:
             self._let_go()
+
+    def _next(self) -> Optional[int]:
+        """The place in the queue of the first job that may begin."""
+        now = time.monotonic()
+        return next((at for at, job in enumerate(self._queue) if job.not_before <= now), None)
 
     def _let_go(self) -> None:
         """Ends actors without work: another, with work, may wait for the room that they take."""
@@ -280,8 +420,10 @@ class _Driver:
             self._busy.remove(worker)
 
     def _begin(self, worker: _Busy) -> None:
-        worker.job = self._queue.pop(0)
-        worker.job.attempts += 1
+        at = self._next()
+        if at is None:
+            return
+        worker.job = self._queue.pop(at)
         worker.seen = {}
         worker.result = worker.actor.run.remote(worker.job.group)
         worker.standing = None
@@ -308,28 +450,95 @@ class _Driver:
             said = str(error).strip().splitlines()
             self._again(job, ": ".join([type(error).__name__, *(line.strip() for line in said[-1:])]))
             return
-        report = ended["report"]
-        if ended["code"] == 2:
-            raise WrongOptions(without_queries("\n".join(ended["said"]), job.group.shards))
-        elsewhere = report.get("shards", {}).get("elsewhere", 0)
-        if ended["code"] in (0, 1) and not elsewhere:
-            self._report.add(report)
-            self._report.failed_shards += [without_queries(one, job.group.shards) for one in ended["failed"]]
-            self._done += len(job.group.shards)
-            return
-        # A shard that another process has may be one that a dead actor had begun.
-        why = "another process is at work on it" if elsewhere else f"exit code {ended['code']}"
-        self._again(job, "; ".join([why, *ended["said"][-3:]]))
+        self._settle(job, ended)
 
-    def _again(self, job: _Job, reason: str) -> None:
-        if job.attempts < self._settings.attempts:
-            self._report.retries += 1
-            self._queue.append(job)
+    def _settle(self, job: _Job, ended: Dict[str, Any]) -> None:
+        group = job.group
+        if ended["code"] == 2:
+            raise WrongOptions(without_queries("\n".join(ended["said"]), group.shards))
+        reason = "; ".join([f"exit code {ended['code']}", *ended["said"][-3:]])
+        if ended["code"] == _CANNOT_RUN:  # whatever the shards
+            self._again(job, reason, split=False)
             return
+        outcome = _outcome(group, ended)
+        self._count(job, ended, outcome)
+        left = dataclasses.replace(job, row_errors={**job.row_errors, **ended["row_errors"]})
+        for shard in outcome.retryable:
+            # It was not made, so its next call reports all of its rows.
+            self._again(dataclasses.replace(left.of([shard]), row_errors={}),
+                        without_query(ended["failed"].get(shard, "")) or reason)
+        for shard in outcome.busy:
+            self._wait_for(left.of([shard]))
+        if outcome.unknown and ended["code"] in (0, 1):
+            self._split(left.of(outcome.unknown))
+        elif outcome.unknown:
+            self._again(left.of(outcome.unknown), reason)
+
+    def _count(self, job: _Job, ended: Dict[str, Any], outcome: _Outcome) -> None:
+        """Counts shards that are settled, and what was written; of the others the next call reports."""
+        report, counts = self._report, ended["report"].get("shards", {})
+        report.add(ended["report"])
+        self._done += len(outcome.settled)
+        if ended["report"]:
+            for shard in [*outcome.retryable, *outcome.busy, *outcome.unknown]:
+                report.subtract_failures(ended["row_errors"].get(shard, {}))
+        if outcome.unknown:
+            job.written_before.count += counts.get("written", 0)
+        else:
+            before = counts.get("unchanged", 0)
+            ours = min(before, job.written_before.count)
+            job.written_before.count -= ours
+            report.unchanged += before - ours
+        for shard in outcome.settled:
+            if shard not in ended["row_errors"]:  # an earlier call has made it, with these failures
+                report.add_failures({name: count for name, count in job.row_errors.get(shard, {}).items()
+                                     if name not in _RETRYABLE_CLASSES})
+        failed = {shard: why for shard, why in ended["failed"].items() if shard in outcome.settled}
+        if len(job.group.shards) == 1 and outcome.settled and counts.get("failed", 0) and not failed:
+            failed[job.group.shards[0]] = "; ".join(ended["said"][-3:])
+        report.failed_shards += [without_queries(f"{without_query(shard)}: {why}", job.group.shards)
+                                 for shard, why in failed.items()]
+
+    def _split(self, job: _Job) -> None:
+        """Hands out halves, whose calls tell more of each shard."""
+        self._queue += job.parts((len(job.group.shards) + 1) // 2)
+
+    def _wait_for(self, job: _Job) -> None:
+        """Checks a shard later that another process is at work on: that process may make it, or die."""
+        now, name = time.monotonic(), without_query(job.group.shards[0])
+        if job.busy_since is None:
+            job.busy_since = now
+            if not self._has_waited:
+                self._warn(f"{name}: another process is at work on it; waiting up to {self._settings.wait:g} s "
+                           "for such shards")
+            self._has_waited = True
+        left = job.busy_since + self._settings.wait - now
+        if left <= 0:
+            self._give_up(job, f"another process has been at work on it for {self._settings.wait:g} s; "
+                          "accepted: the same command later, or more by --wait")
+            return
+        job.checks += 1
+        job.not_before = now + min(left, _pause(job.checks))
+        self._queue.append(job)
+
+    def _again(self, job: _Job, reason: str, split: bool = True) -> None:
+        """Tries shards again after a pause, in halves, so that one that fails does not take others along."""
+        job.attempts += 1
+        size = len(job.group.shards)
+        split = split and size > 1
+        is_last = job.attempts >= self._settings.attempts
+        if is_last and not split:
+            self._give_up(job, reason)
+            return
+        self._report.retries += 1
+        job.not_before = time.monotonic() + _pause(job.attempts)
+        self._queue += job.parts(1 if is_last else (size + 1) // 2) if split else [job]
+
+    def _give_up(self, job: _Job, reason: str) -> None:
         shards = [without_query(shard) for shard in job.group.shards]
         self._report.given_up += shards
-        reason = without_queries(reason, job.group.shards)
-        self._report.reasons.append(f"{shards[0]} and {len(shards) - 1} more: {reason}")
+        more = f" and {len(shards) - 1} more" if len(shards) > 1 else ""
+        self._report.reasons.append(f"{shards[0]}{more}: {without_queries(reason, job.group.shards)}")
 
     def _look(self) -> None:
         """Takes what actors have said of their progress, and asks again."""
@@ -390,7 +599,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--group", type=_positive, default=RaySettings.group, metavar="N",
                         help="shards that an actor is handed at once (4)")
     parser.add_argument("--attempts", type=_positive, default=RaySettings.attempts, metavar="N",
-                        help="how often a group is tried (10)")
+                        help="how often a shard that fails in passing is tried (10)")
+    parser.add_argument("--wait", type=_seconds, default=RaySettings.wait, metavar="SECONDS",
+                        help="for a shard that another process is at work on (3600)")
     parser.add_argument("--program", help="framewire, if not in PATH; the same on all nodes")
     parser.add_argument("--progress", choices=("auto", "never", "json"), default="auto")
     return parser
@@ -401,6 +612,13 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"found {text}; accepted: 1 or more")
     return number
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"found {text}; accepted: 0 or more")
+    return seconds
 
 
 def resize_shards(shards: Sequence[str], out: str, options: Sequence[str] = (), *,
@@ -447,7 +665,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         # Ray prints what it has to say; standard output is the report's.
         with contextlib.redirect_stdout(sys.stderr):
             report = resize_shards(given[:cut - 1], given[cut - 1], options,
-                                   settings=RaySettings(**vars(settings)))
+                                   settings=RaySettings(**vars(settings)), stream=sys.stderr)
     except ImportError:
         print("framewire: there is no Ray; accepted: python3 -m pip install ray", file=sys.stderr)
         return 3
@@ -462,9 +680,12 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         print(f"framewire: {failed}", file=sys.stderr)
     for reason in report.reasons:
         print(f"framewire: given up: {reason}", file=sys.stderr)
+    if report.copy_errors:
+        print(f"framewire: members besides pictures that could not be copied: {report.copy_errors}; the "
+              "manifests name them", file=sys.stderr)
     if report.given_up:
         return 3
-    return 1 if report.failed else 0
+    return 1 if report.failed or report.failed_shards or report.copy_errors else 0
 
 
 if __name__ == "__main__":
