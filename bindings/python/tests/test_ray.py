@@ -523,7 +523,7 @@ def test_killed_actors_and_nodes_lose_nothing(cluster, program, shards, tmp_path
     late = cluster.add_node(num_cpus=1)
     report = driver.wait(0)
     assert report["retries"] >= 2, report
-    assert driver.workers == 2
+    assert driver.workers in (2, 3)  # three until Ray notices that a node has gone
     assert outputs(out) == expected
     checked = subprocess.run([program, "report", out, *names], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout

@@ -387,8 +387,8 @@ class _Driver:
         try:
             while self._queue or any(worker.job for worker in self._busy):
                 self._hand_out()
-                self._wait()
                 self._look()
+                self._wait()
         finally:  # who has connected to Ray before stays connected: no actor is to stay
             for worker in self._busy:
                 self._ray.kill(worker.actor)
