@@ -27,7 +27,7 @@ struct Scripted {
   bool repeat_for_ever = false;      ///< the body, until the client hangs up
   unsigned stall_ms = 0;             ///< before anything is sent; ends with the server
   bool hang_up = false;              ///< when all is sent
-  std::string late;                  ///< sent behind the body, once send_late() is called
+  std::string late = {};             ///< sent behind the body, once send_late() is called
 };
 
 /// An answer with its length.
