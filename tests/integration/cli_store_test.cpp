@@ -445,6 +445,10 @@ TEST_P(CliStore, MisuseIsNamed) {
     EXPECT_THAT(ran.err, HasSubstr(message));
   };
   refused({"batch", "s3://photos/", "s3://photos/small/", "--size", "32x"}, "hold one another");
+  for (const char* out :
+       {"s3://photos/a/../", "s3://photos/./b/", "s3://photos//y", "s3://photos/.."}) {
+    refused({"batch", "s3://others/", out, "--size", "32x"}, "accepted: a prefix without");
+  }
   refused({"batch", "s3://photos/*/a.jpg", "s3://photos/x/", "--size", "32x"}, "hold one another");
   refused({"batch", "s3://photos/x/a.jpg", "s3://photos/x/", "--size", "32x"}, "hold one another");
   refused({"batch", "s3://photos/a.jpg", folder_ / "in", folder_ / "out"}, "accepted: either");

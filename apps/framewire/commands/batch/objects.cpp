@@ -54,6 +54,27 @@ Result<void> check_apart(const std::vector<std::string>& inputs, const std::stri
   return {};
 }
 
+// A server, or what stands before it, may read such parts as a file system does, and write where
+// check_apart() did not look.
+Result<void> check_parts(const std::string& place) {
+  const auto url = store::parse_object_url(place);
+  if (!url) return misuse(url.error().to_string());
+  std::string_view key = url->key;
+  while (!key.empty()) {
+    const std::size_t slash = key.find('/');
+    const std::string_view part = key.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") {
+      return misuse(
+          fmt::format("{} has an empty part, or one that is . or ..; accepted: a prefix "
+                      "without",
+                      place));
+    }
+    if (slash == std::string_view::npos) break;
+    key.remove_prefix(slash + 1);
+  }
+  return {};
+}
+
 Result<void> check_pictures(const std::vector<std::string>& inputs, const std::string& output) {
   if (std::ranges::none_of(inputs, store::is_remote_url)) return {};
   const auto file = std::ranges::find_if_not(inputs, store::is_remote_url);
@@ -77,6 +98,10 @@ Result<void> check_objects(const Arguments& arguments, const std::vector<std::st
         fmt::format("{}: web servers can only be read; accepted: a folder, or "
                     "s3://BUCKET/PREFIX/",
                     store::without_query(place)));
+  }
+  for (const std::string& place : {output, arguments.get("manifest")}) {
+    if (!store::is_object_url(place)) continue;
+    if (auto good = check_parts(place); !good) return good;
   }
   if (std::ranges::none_of(inputs, store::is_remote_url) && !store::is_object_url(output) &&
       !manifest) {

@@ -92,10 +92,12 @@ Result<std::optional<dataset::PackOptions>> make_pack_options(const Arguments& a
 Result<std::optional<dataset::UnpackOptions>> make_unpack_options(const Arguments& arguments,
                                                                   const batch::Shard& part) {
   if (!arguments.has("unpack")) {
-    for (const char* name : {"sidecars", "key-dots"}) {
-      if (!arguments.given.contains(name) || arguments.has("pack")) continue;
+    if (!arguments.has("pack") && arguments.given.contains("sidecars")) {
       return misuse(
-          fmt::format("--{} tells of shards that are packed; accepted with --pack", name));
+          "--sidecars is for files beside pictures; accepted with --pack and with --unpack");
+    }
+    if (!arguments.has("pack") && arguments.given.contains("key-dots")) {
+      return misuse("--key-dots tells of shards that are packed; accepted with --pack");
     }
     return std::nullopt;
   }

@@ -69,6 +69,13 @@ Result<batch::Shard> shard_of_environment() {
     if (!count) count = number_from(kCountVariable);
     return shard_of("AWS_BATCH_JOB_ARRAY_INDEX", *index, count);
   }
+  for (const char* name :
+       {"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"}) {
+    if (const char* value = std::getenv(name); value != nullptr) {
+      return misuse(
+          fmt::format("--shard auto: {} is '{}'; accepted: a whole number from 0 on", name, value));
+    }
+  }
   return misuse(
       "--shard auto: the environment names no task; accepted: SLURM_ARRAY_TASK_ID, "
       "JOB_COMPLETION_INDEX or AWS_BATCH_JOB_ARRAY_INDEX");
