@@ -87,6 +87,7 @@ std::string* HttpAnswerHead::text_of(std::string_view name) noexcept {
       {"last-modified", &last_modified},
       {"retry-after", &retry_after},
       {"x-amz-bucket-region", &bucket_region},
+      {kMarkHeader, &mark},
       {kWriteIdHeader, &write_id}};
   for (const auto& [known, text] : texts) {
     if (base::equals_ignoring_case(name, known)) return text;

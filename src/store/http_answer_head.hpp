@@ -11,6 +11,8 @@ namespace framewire::store {
 
 /// Names the write that made an object, so that a writer who lost the answer knows its own.
 inline constexpr std::string_view kWriteIdHeader = "x-amz-meta-framewire-write";
+/// ObjectUpload::mark().
+inline constexpr std::string_view kMarkHeader = "x-amz-meta-framewire-mark";
 
 /// Reads one answer's header lines as they come. Those of interim answers (1xx) are forgotten and
 /// trailers passed over, but count against the same bounds.
@@ -52,6 +54,7 @@ class HttpAnswerHead {
   std::string etag;
   std::string expires;
   std::string last_modified;
+  std::string mark;
   std::string retry_after;
   std::string write_id;
 

@@ -20,6 +20,7 @@ struct ObjectInfo {
   std::uint64_t bytes = 0;
   std::string etag;           ///< changes with the content; without quotes
   std::int64_t mtime_ns = 0;  ///< since 1970, by the server's clock
+  std::string mark{};         ///< as ObjectUpload::mark(), from find() alone; empty: none
 };
 
 /// An object with its bytes.
@@ -48,6 +49,9 @@ class ObjectUpload {
   /// Gives up what was not completed, and what the server keeps of it.
   virtual ~ObjectUpload() = default;
 
+  /// Before append(): a text that is kept with the object, and that find() tells. Visible ASCII, up
+  /// to 256 bytes.
+  virtual void mark(std::string /*text*/) {}
   /// Adds bytes; they are copied. Waits while more parts are in flight than the store's settings
   /// allow. @return any error, also of parts that were given before
   [[nodiscard]] virtual Result<void> append(std::span<const std::uint8_t> bytes) = 0;

@@ -134,6 +134,24 @@ void write_in_parts(ObjectStore& store) {
   EXPECT_TRUE(got == large);
 }
 
+// In one request, and in parts.
+void find_marks(ObjectStore& store) {
+  for (const std::size_t bytes : {std::size_t{3}, std::size_t{17} << 20}) {
+    for (const PutCondition condition : {PutCondition::kIfAbsent, PutCondition::kNone}) {
+      const std::string mark = condition == PutCondition::kNone ? "" : "0123456789abcdef";
+      auto upload = store.upload("marked");
+      ASSERT_TRUE(upload);
+      if (!mark.empty()) (*upload)->mark(mark);
+      ASSERT_TRUE((*upload)->append(as_bytes(pattern(bytes))));
+      ASSERT_EQ((*upload)->complete(condition).value(), PutOutcome::kStored);
+      const auto found = store.find("marked");
+      ASSERT_TRUE(found && *found);
+      EXPECT_EQ((*found)->mark, mark);
+    }
+    ASSERT_TRUE(store.remove("marked"));
+  }
+}
+
 void find_changed_objects(ObjectStore& store) {
   ASSERT_TRUE(store.put("changing", as_bytes("one"), PutCondition::kNone));
   const auto before = store.find("changing");
@@ -170,6 +188,7 @@ TEST(Moto, DoesWhatTheStoreAsks) {
   const auto store = opened(moto.url(), {}, {});
   put_list_read(*store);
   write_in_parts(*store);
+  find_marks(*store);
   find_changed_objects(*store);
   list_page_by_page(*store);
 }

@@ -62,7 +62,9 @@ class FakeStore final : public ObjectStore {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(key);
     if (found == objects_.end()) return std::nullopt;
-    return info(*found);
+    ObjectInfo told = info(*found);
+    told.mark = found->second.mark;
+    return told;
   }
   Result<void> list(const std::string& prefix, const std::string& after,
                     const std::function<bool(const ObjectInfo&)>& take) override {
@@ -153,6 +155,7 @@ class FakeStore final : public ObjectStore {
   struct Object {
     std::shared_ptr<const Bytes> bytes;
     std::int64_t mtime_ns = 0;
+    std::string mark;
   };
   class Upload final : public ObjectUpload {
    public:
@@ -160,6 +163,7 @@ class FakeStore final : public ObjectStore {
       ++store_.uploads;
     }
     ~Upload() override { --store_.uploads; }
+    void mark(std::string text) override { mark_ = std::move(text); }
     Result<void> append(std::span<const std::uint8_t> bytes) override {
       if (auto fault = store_.meet(Request::kPart, key_)) return fail(*fault);
       bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -167,7 +171,7 @@ class FakeStore final : public ObjectStore {
     }
     Result<PutOutcome> complete(PutCondition condition) override {
       if (auto fault = store_.meet(Request::kComplete, key_)) return fail(*fault);
-      auto made = store_.store(key_, bytes_, condition);
+      auto made = store_.store(key_, bytes_, condition, mark_);
       if (made && *made == PutOutcome::kStored) etag_ = etag_of(bytes_);
       return made;
     }
@@ -177,6 +181,7 @@ class FakeStore final : public ObjectStore {
     FakeStore& store_;
     const std::string key_;
     Bytes bytes_;
+    std::string mark_;
     std::string etag_;
   };
 
@@ -220,10 +225,12 @@ class FakeStore final : public ObjectStore {
     std::copy_n(bytes->begin() + static_cast<std::ptrdiff_t>(offset), some, into.begin());
     return some;
   }
-  Result<PutOutcome> store(const std::string& key, Bytes bytes, PutCondition condition) {
+  Result<PutOutcome> store(const std::string& key, Bytes bytes, PutCondition condition,
+                           const std::string& mark = "") {
     const std::lock_guard lock(mutex_);
     if (condition == PutCondition::kIfAbsent && objects_.contains(key)) return PutOutcome::kExists;
-    objects_[key] = {std::make_shared<const Bytes>(std::move(bytes)), clock_ += ticks_ ? 1 : 0};
+    objects_[key] = {std::make_shared<const Bytes>(std::move(bytes)), clock_ += ticks_ ? 1 : 0,
+                     mark};
     return PutOutcome::kStored;
   }
   void work() {

@@ -76,7 +76,8 @@ Result<std::optional<ObjectInfo>> S3Store::find(const std::string& key) {
                               "the server's answer has no length, Last-Modified or ETag"));
   }
   return ObjectInfo{key, *answer->fields.length, *std::move(etag),
-                    base::to_nanoseconds(time->time_since_epoch().count())};
+                    base::to_nanoseconds(time->time_since_epoch().count()),
+                    std::move(answer->fields.mark)};
 }
 
 Result<ListingPage> S3Store::list_page(const std::string& prefix, const std::string& after,
@@ -200,21 +201,24 @@ Result<bool> S3Store::is_own_write(const std::string& key, const std::string& wr
 Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uint8_t> bytes,
                                 PutCondition condition) {
   std::string etag;
-  return put(key, bytes, condition, etag);
+  return put(key, bytes, condition, "", etag);
 }
 
 Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uint8_t> bytes,
-                                PutCondition condition, std::string& etag) {
+                                PutCondition condition, const std::string& mark,
+                                std::string& etag) {
   S3Call call;
   call.method = "PUT";
   call.key = key;
   call.body = bytes;
+  if (!mark.empty()) call.headers.emplace_back(kMarkHeader, mark);
   std::string write_id;
   if (condition == PutCondition::kIfAbsent) {
     auto made = make_write_id();
     if (!made) return failed(key, made.error());
     write_id = *std::move(made);
-    call.headers = {{"if-none-match", "*"}, {std::string(kWriteIdHeader), write_id}};
+    call.headers.emplace_back("if-none-match", "*");
+    call.headers.emplace_back(kWriteIdHeader, write_id);
   }
   auto answer = client_->perform(std::move(call));
   if (!answer) return failed(key, answer.error());

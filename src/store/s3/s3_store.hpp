@@ -25,10 +25,12 @@ class S3Store : public ObjectStore, public std::enable_shared_from_this<S3Store>
   [[nodiscard]] Result<std::unique_ptr<ObjectUpload>> upload(const std::string& key) override;
   [[nodiscard]] Result<void> remove(const std::string& key) override;
 
-  /// put(), which also tells the ETag of what was stored. @param etag  empty where the server gave
-  /// none, or where its answer was lost
+  /// put(), which also tells the ETag of what was stored.
+  /// @param mark  as ObjectUpload::mark()
+  /// @param etag  empty where the server gave none, or where its answer was lost
   [[nodiscard]] Result<PutOutcome> put(const std::string& key, std::span<const std::uint8_t> bytes,
-                                       PutCondition condition, std::string& etag);
+                                       PutCondition condition, const std::string& mark,
+                                       std::string& etag);
   /// For uploads.
   [[nodiscard]] S3Client& client() noexcept { return *client_; }
   /// The same error, about an object.

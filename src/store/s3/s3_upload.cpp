@@ -55,6 +55,7 @@ Result<void> S3Upload::begin() {
   call.key = key_;
   call.query = {{"uploads", ""}};
   call.headers = {{std::string(kWriteIdHeader), write_id_}};
+  if (!mark_.empty()) call.headers.emplace_back(kMarkHeader, mark_);
   auto answer = store_->client().perform(std::move(call));
   if (!answer) return store_->failed(key_, answer.error());
   if (answer->fields.status >= 300) return store_->failed(key_, refusal(*answer));
@@ -130,7 +131,7 @@ Result<void> S3Upload::wait_for_parts(unsigned left) {
 Result<PutOutcome> S3Upload::complete(PutCondition condition) {
   if (parts_ == 0) {
     // Kept where somebody was first: it may be asked for again.
-    auto outcome = store_->put(key_, collected_, condition, etag_);
+    auto outcome = store_->put(key_, collected_, condition, mark_, etag_);
     if (outcome && *outcome == PutOutcome::kStored) collected_ = {};
     return outcome;
   }

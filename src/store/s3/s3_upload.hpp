@@ -15,6 +15,7 @@ class S3Upload final : public ObjectUpload {
   S3Upload(std::shared_ptr<S3Store> store, std::string key, unsigned parts_in_flight);
   ~S3Upload() override;
 
+  void mark(std::string text) override { mark_ = std::move(text); }
   [[nodiscard]] Result<void> append(std::span<const std::uint8_t> bytes) override;
   [[nodiscard]] Result<PutOutcome> complete(PutCondition condition) override;
   [[nodiscard]] std::string etag() const override { return etag_; }
@@ -38,6 +39,7 @@ class S3Upload final : public ObjectUpload {
   const unsigned parts_in_flight_;
   const std::shared_ptr<std::atomic<bool>> cancelled_;
   std::string write_id_;
+  std::string mark_;
   std::string upload_id_;  ///< empty: nothing was begun, or all is done
   std::string etag_;       ///< of the object, once it is known
   PartBytes collected_;

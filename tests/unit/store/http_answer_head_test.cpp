@@ -28,7 +28,8 @@ TEST(HttpAnswerHead, ItsFields) {
   EXPECT_FALSE(head.complete());
   ASSERT_TRUE(take(head, {"HTTP/1.1 206 Partial Content", "CONTENT-length:\t 10 ",
                           "Content-Range: bytes 0-9/100", "etag: \"e\"", "Vary: accept",
-                          "x-amz-meta-framewire-write: w", "Location: /a", "Unknown: x"}));
+                          "x-amz-meta-framewire-write: w", "x-amz-meta-framewire-mark: m",
+                          "Location: /a", "Unknown: x"}));
   EXPECT_TRUE(head.complete());
   EXPECT_EQ(head.status, 206U);
   EXPECT_EQ(head.length, 10U);
@@ -36,6 +37,7 @@ TEST(HttpAnswerHead, ItsFields) {
   EXPECT_EQ(head.etag, "\"e\"");
   EXPECT_EQ(head.vary, "accept");
   EXPECT_EQ(head.write_id, "w");
+  EXPECT_EQ(head.mark, "m");
   EXPECT_EQ(head.location, "/a");
   EXPECT_EQ(head.locations, 1U);
   EXPECT_FALSE(head.is_redirect());
