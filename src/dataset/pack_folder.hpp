@@ -20,7 +20,8 @@ struct PackFolderOptions {
 
 /// Writes both files under temporary names, flushes them to the disk, and gives them their names,
 /// the shard's last: a shard without its manifest is never seen, and a manifest without its shard
-/// is one that a later batch may replace. One process at a time has a pattern.
+/// is one that a later batch of this pattern may replace. One process at a time has a pattern,
+/// where the file system has locks; without them the second to give a name is refused.
 /// @return busy where another process packs by this pattern; io_error; denied for another user's
 ///         link
 [[nodiscard]] Result<std::unique_ptr<PackOutputs>> open_pack_folder(

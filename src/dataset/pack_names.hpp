@@ -21,6 +21,8 @@ class ShardPattern {
   [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
   /// The last part, with its number still a pattern.
   [[nodiscard]] std::string last_part() const;
+  /// The same for patterns that differ in how long their numbers are: they have names in common.
+  [[nodiscard]] std::string claim_label() const { return before_ + "%d" + after_; }
   /// The name in the folder of the shard with a number.
   [[nodiscard]] std::string name(std::uint64_t number) const;
   /// The number of a name in the folder; nothing for names that name() does not give.

@@ -36,6 +36,7 @@ std::optional<ShardRecord> record_in(const Json& json) {
   record.mtime_ns = json.at("mtime_ns").get<std::int64_t>();
   record.version = json.value("version", std::string());
   record.version_out = json.value("version_out", std::string());
+  record.path = json.value("path", std::string());
   record.options_hash = json.at("options_hash").get<std::string>();
   const auto failed_samples = json.at("failed_samples").get<std::string>();
   if (failed_samples == to_string(FailedSamples::kKeep)) {
@@ -84,6 +85,7 @@ std::string to_json_line(const ShardRecord& record) {
   json["options_hash"] = record.options_hash;
   if (!record.version.empty()) json["version"] = record.version;
   if (!record.version_out.empty()) json["version_out"] = record.version_out;
+  if (!record.path.empty()) json["path"] = record.path;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -30,6 +30,7 @@ struct ShardRecord {
   std::uint64_t bytes_out = 0;
   std::uint64_t hash_out = 0;  ///< XXH3-64 of the output
   std::string version_out;     ///< its ETag; empty for files
+  std::string path;            ///< where it lies, as its manifest has it; of packed shards alone
   std::uint64_t samples = 0;   ///< of the output; members without a key not counted
   std::uint64_t dropped = 0;   ///< samples that were left out
   std::uint64_t ok = 0;        ///< pictures

@@ -12,6 +12,7 @@
 #include <future>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <set>
 #include <tests/support/archive.hpp>
 #include <thread>
@@ -58,12 +59,20 @@ class PackRun : public ::testing::Test {
   static int number_of(std::span<const std::uint8_t> jpeg) {
     return std::stoi(std::string(jpeg.begin() + 3, jpeg.begin() + 7));
   }
-  batch::Summary run() {
-    const auto pack = PackBatch::open(
+  [[nodiscard]] Result<std::unique_ptr<PackBatch>> open(const PackOptions& options) const {
+    return PackBatch::open(
         [this](const std::function<bool(const std::string&)>&) {
           return batch::open_folder((folder_ / "in").string(), {});
         },
-        options_);
+        options);
+  }
+  /// Shards and their manifests.
+  void pack_into(const std::string& folder) {
+    options_.pattern = ShardPattern::parse((folder_ / folder / "%04d.tar").string()).value();
+    options_.manifests = options_.pattern.folder();
+  }
+  batch::Summary run() {
+    const auto pack = open(options_);
     EXPECT_TRUE(pack) << pack.error().to_string();
     if (!pack) return {};
     with_.manifest = &(*pack)->manifest();
@@ -243,6 +252,106 @@ TEST_F(PackRun, AShardInTheWayEndsTheBatchAndStaysWhatItIs) {
   EXPECT_EQ(fs::file_size(folder_ / "out/0002.tar"), 10u);
   EXPECT_THAT(files_out(), ::testing::ElementsAre("0000.tar", "0000.tar.jsonl", "0001.tar",
                                                   "0001.tar.jsonl", "0002.tar"));
+}
+
+// Another batch has given its manifest its name, and its shard not yet.
+TEST_F(PackRun, AManifestInTheWayEndsTheBatchAndStaysWhatItIs) {
+  make_pictures(300, 4000);
+  options_.waiting_bytes = 64 * 1024;
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (number_of(jpeg) == 10) std::ofstream(folder_ / "out/0002.tar.jsonl") << "somebody's";
+    return the_same(jpeg, options);
+  };
+  const batch::Summary summary = run();
+  ASSERT_TRUE(summary.stopped_by);
+  EXPECT_EQ(summary.stopped_by->code(), StatusCode::kBusy);
+  EXPECT_EQ(fs::file_size(folder_ / "out/0002.tar.jsonl"), 10u);
+  EXPECT_FALSE(fs::exists(folder_ / "out/0002.tar"));
+}
+
+TEST_F(PackRun, OfTwoPatternsThatGiveTheSameNamesTheSecondIsRefused) {
+  make_pictures(3, 100);
+  std::optional<Status> refused;
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (number_of(jpeg) == 0) {
+      PackOptions other = options_;
+      other.pattern = ShardPattern::parse((folder_ / "out/%d.tar").string()).value();
+      refused = open(other).error();
+    }
+    return the_same(jpeg, options);
+  };
+  options_.pattern = ShardPattern::parse((folder_ / "out/%01d.tar").string()).value();
+  EXPECT_EQ(run().ok, 3u);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), StatusCode::kBusy);
+}
+
+// A process that was killed between the two names of a shard, wherever its folder is called what.
+TEST_F(PackRun, AManifestWithoutItsShardIsKnownByWhereItLies) {
+  make_pictures(100, 4000);
+  const std::string odd = "o\xFF";
+  for (const std::string& now :
+       {std::string("out"), std::string("./out"), std::string("in/../out"), odd, odd + "/./"}) {
+    fs::remove_all(folder_ / "out");
+    fs::remove_all(folder_ / odd);
+    options_.resume = false;
+    pack_into(now.starts_with(odd) ? odd : "out");
+    ASSERT_EQ(run().ok, 100u);
+    ASSERT_TRUE(fs::remove(folder_ / now / "0003.tar"));
+    options_.resume = true;
+    pack_into(now);
+    EXPECT_GT(run().ok, 0u) << now;
+    EXPECT_TRUE(fs::exists(folder_ / now / "0003.tar"));
+  }
+  // It has moved.
+  fs::remove(folder_ / odd / "0003.tar");
+  fs::rename(folder_ / odd, folder_ / "moved");
+  pack_into("moved");
+  EXPECT_GT(run().ok, 0u);
+}
+
+// The process that was taken for dead lives, and gives its shard its name.
+TEST_F(PackRun, AManifestStaysWhoseShardComesAfterAll) {
+  make_pictures(100, 4000);
+  ASSERT_EQ(run().ok, 100u);
+  const fs::path shard = folder_ / "out/0003.tar";
+  const auto manifest = [&] {
+    std::ifstream file(folder_ / "out/0003.tar.jsonl");
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  const std::string before = manifest();
+  fs::rename(shard, folder_ / "aside");
+  options_.resume = true;
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    std::error_code error;
+    fs::rename(folder_ / "aside", shard, error);
+    return the_same(jpeg, options);
+  };
+  const batch::Summary summary = run();
+  ASSERT_TRUE(summary.stopped_by);
+  EXPECT_EQ(summary.stopped_by->code(), StatusCode::kBusy);
+  EXPECT_EQ(manifest(), before);
+  EXPECT_TRUE(fs::exists(shard));
+  EXPECT_EQ(packed(), names_up_to(100));
+}
+
+TEST_F(PackRun, ManifestsOfShardsOfAnotherFolderStay) {
+  make_pictures(5, 4000);
+  const std::string rows = (folder_ / "rows").string();
+  options_.manifests = rows;
+  ASSERT_EQ(run().ok, 5u);
+  pack_into("out2");
+  options_.manifests = rows;
+  options_.resume = true;
+  const auto refused = open(options_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().to_string(), ::testing::HasSubstr("is a manifest without its shard"));
+  pack_into("rows");
+  EXPECT_FALSE(open(options_)) << "the shard's name alone says nothing";
+  pack_into("out");
+  options_.manifests = rows;
+  fs::remove(folder_ / "out/0000.tar");
+  EXPECT_EQ(run().ok, 5u);
 }
 
 TEST_F(PackRun, StoppedWhileItWaitsItEndsAndResumes) {
