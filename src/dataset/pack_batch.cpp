@@ -432,7 +432,8 @@ Result<std::unique_ptr<PackOutputs>> open_outputs(const PackOptions& options) {
   if (!outputs) return fail(outputs.error());
   auto manifests = open_prefix(options.manifests, *options.stores);
   if (!manifests) return fail(manifests.error());
-  return open_pack_store({options.pattern, std::move(*outputs), std::move(*manifests)});
+  return open_pack_store({options.pattern, std::move(*outputs), std::move(*manifests),
+                          options.options_hash + '\n' + options.input});
 }
 
 }  // namespace

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <base/running_hash.hpp>
+#include <dataset/lone_manifest.hpp>
 #include <dataset/object_lines.hpp>
 #include <dataset/pack_store.hpp>
 #include <dataset/record_reader.hpp>
@@ -19,16 +22,20 @@ tl::unexpected<batch::WriteError> not_packed(Status status) {
   return tl::unexpected<batch::WriteError>({std::move(status), true});
 }
 
+/// What lies where a shard and its manifest go, and may be replaced.
+struct Replaceable {
+  std::optional<ObjectInfo> orphan;  ///< a shard of this batch without its manifest
+  std::string manifest;              ///< ETag of a manifest without its shard; empty: none
+};
+
 class PackUpload final : public PackOutput {
  public:
-  /// @param orphan  lies where the shard goes, and has no manifest: it may be replaced
-  PackUpload(const PackStoreOptions& options, const std::string& name,
-             std::optional<ObjectInfo> orphan, std::unique_ptr<store::ObjectUpload> data,
-             std::unique_ptr<store::ObjectUpload> rows)
+  PackUpload(const PackStoreOptions& options, const std::string& name, Replaceable replaceable,
+             std::unique_ptr<store::ObjectUpload> data, std::unique_ptr<store::ObjectUpload> rows)
       : options_(options),
         key_(options.outputs.prefix + name),
         manifest_key_(options.manifests.prefix + manifest_name(name)),
-        orphan_(std::move(orphan)),
+        replaceable_(std::move(replaceable)),
         data_(std::move(data)),
         rows_(std::move(rows)) {}
 
@@ -43,14 +50,10 @@ class PackUpload final : public PackOutput {
   }
 
   batch::WriteResult publish(ShardRecord& record) override {
-    auto condition = PutCondition::kIfAbsent;
-    if (orphan_) {
-      const auto manifest = options_.manifests.store->find(manifest_key_);
-      if (!manifest) return not_packed(manifest.error());
-      if (*manifest) return packed_elsewhere();
-      condition = PutCondition::kNone;
-    }
-    const auto made = data_->complete(condition);
+    record.path = options_.outputs.store->label(key_);
+    const auto condition = find_condition();
+    if (!condition) return tl::unexpected<batch::WriteError>(condition.error());
+    const auto made = data_->complete(*condition);
     if (!made) return not_packed(made.error());
     if (*made == PutOutcome::kExists) return packed_elsewhere();
     auto etag = etag_of_stored(*options_.outputs.store, key_, *data_);
@@ -58,6 +61,19 @@ class PackUpload final : public PackOutput {
     record.version_out = std::move(*etag);
     if (auto ended = end_rows(record); !ended) return ended;
     return publish_rows(record);
+  }
+
+  // Before the shard is made known: it must not lie there beside another's manifest.
+  tl::expected<PutCondition, batch::WriteError> find_condition() const {
+    const auto manifest = options_.manifests.store->find(manifest_key_);
+    if (!manifest) return not_packed(manifest.error());
+    if (*manifest && (*manifest)->etag != replaceable_.manifest) return packed_elsewhere();
+    if (!replaceable_.orphan) return PutCondition::kIfAbsent;
+    const auto orphan = options_.outputs.store->find(key_);
+    if (!orphan) return not_packed(orphan.error());
+    if (!*orphan) return PutCondition::kIfAbsent;
+    if ((*orphan)->etag != replaceable_.orphan->etag) return packed_elsewhere();
+    return PutCondition::kNone;
   }
 
   // A manifest that is there tells of a shard that was deleted, or is a slow process'. It goes
@@ -69,23 +85,38 @@ class PackUpload final : public PackOutput {
     const auto output = options_.outputs.store->find(key_);
     if (!output) return not_packed(output.error());
     if (!*output || (*output)->etag != record.version_out) return packed_elsewhere();
+    const auto ours = is_ours_to_replace(record);
+    if (!ours) return not_packed(ours.error());
+    if (!*ours) return packed_elsewhere();
     made = rows_->complete(PutCondition::kNone);
     if (!made) return not_packed(made.error());
     return {};
   }
 
+  // Batches that pack elsewhere may have the same --manifest.
+  [[nodiscard]] Result<bool> is_ours_to_replace(const ShardRecord& record) const {
+    store::ObjectStore& store = *options_.manifests.store;
+    const auto manifest = store.find(manifest_key_);
+    if (!manifest) return fail(manifest.error());
+    if (!*manifest || (*manifest)->etag == replaceable_.manifest) return true;
+    auto other = RecordReader(store, {**manifest}).next();
+    if (!other) return fail(other.error());
+    return *other && (*other)->path == record.path;
+  }
+
   [[nodiscard]] tl::unexpected<batch::WriteError> packed_elsewhere() const {
     return not_packed(
         Status(StatusCode::kBusy,
-               "has been made meanwhile: another batch packs by this pattern; accepted: a pattern "
-               "for each process, such as 'part-3-%06d.tar'")
+               "has been made meanwhile, or its manifest: another batch packs by this pattern, or "
+               "into this --manifest; accepted: a pattern for each process, such as "
+               "'part-3-%06d.tar'")
             .about(options_.outputs.store->label(key_)));
   }
 
   const PackStoreOptions& options_;
   const std::string key_;
   const std::string manifest_key_;
-  const std::optional<ObjectInfo> orphan_;
+  const Replaceable replaceable_;
   const std::unique_ptr<store::ObjectUpload> data_;
   const std::unique_ptr<store::ObjectUpload> rows_;
 };
@@ -108,11 +139,11 @@ class PackStore final : public PackOutputs {
     }
     auto manifests = list(options_.manifests, kRowsEnding);
     if (!manifests) return fail(manifests.error());
-    if (auto good = check_alone(*shards, *manifests, options.resume); !good) {
+    if (auto good = check_lone(*shards, *manifests, options.resume); !good) {
       return fail(good.error());
     }
     if (!shards->empty() && !manifests->contains(shards->rbegin()->first)) {
-      orphan_ = std::move(shards->extract(std::prev(shards->end())).mapped());
+      if (auto found = take_orphan(*shards); !found) return fail(found.error());
     }
     return read_manifests(*shards, *manifests, options);
   }
@@ -127,9 +158,14 @@ class PackStore final : public PackOutputs {
     if (!data) return not_packed(data.error());
     auto rows = options_.manifests.store->upload(manifest_key);
     if (!rows) return not_packed(rows.error());
-    const bool replaces = orphan_ && orphan_->key == key;
-    return std::make_unique<PackUpload>(options_, name, replaces ? orphan_ : std::nullopt,
-                                        std::move(*data), std::move(*rows));
+    (*data)->mark(mark_of(name));
+    Replaceable replaceable;
+    if (orphan_ && orphan_->key == key) replaceable.orphan = orphan_;
+    if (const auto lone = lone_.find(manifest_key); lone != lone_.end()) {
+      replaceable.manifest = lone->second;
+    }
+    return std::make_unique<PackUpload>(options_, name, std::move(replaceable), std::move(*data),
+                                        std::move(*rows));
   }
 
   batch::WriteResult add_failures(const std::string& name,
@@ -178,26 +214,57 @@ class PackStore final : public PackOutputs {
     return objects;
   }
 
-  /// Manifests without their shards: those of shards that were deleted are replaced by batches that
-  /// resume, and nothing else is.
-  [[nodiscard]] Result<void> check_alone(const ByNumber& shards, const ByNumber& manifests,
-                                         bool resume) const {
+  /// By which a batch knows its own shard where its manifest is missing.
+  [[nodiscard]] std::string mark_of(const std::string& name) const {
+    const std::string text =
+        label(name) + '\n' +
+        options_.manifests.store->label(options_.manifests.prefix + manifest_name(name)) + '\n' +
+        options_.batch;
+    base::RunningHash hash;
+    hash.add({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    return fmt::format("{:016x}", hash.value());
+  }
+
+  /// Takes the last shard, which has no manifest, off those that are there, if it is this batch's.
+  Result<void> take_orphan(ByNumber& shards) {
+    const auto last = std::prev(shards.end());
+    auto found = options_.outputs.store->find(last->second.key);
+    if (!found) return fail(found.error());
+    if (*found && (*found)->mark != mark_of(options_.pattern.name(last->first))) return {};
+    orphan_ = std::move(*found);
+    shards.erase(last);
+    return {};
+  }
+
+  /// Manifests without their shards: those of shards of this pattern that were deleted are replaced
+  /// by batches that resume, and nothing else is.
+  [[nodiscard]] Result<void> check_lone(const ByNumber& shards, const ByNumber& manifests,
+                                        bool resume) {
     store::ObjectStore& store = *options_.manifests.store;
-    std::vector<ObjectInfo> alone;
+    std::vector<ObjectInfo> lone;
+    std::vector<MissingShard> missing;
     for (const auto& [number, manifest] : manifests) {
-      if (!shards.contains(number)) alone.push_back(manifest);
+      if (shards.contains(number)) continue;
+      lone.push_back(manifest);
+      const std::string shard = label(options_.pattern.name(number));
+      missing.push_back({shard, shard});
     }
-    if (!resume && !alone.empty()) {
-      return fail(Status(StatusCode::kInvalidInput,
-                         "is a manifest without its shard; accepted: another pattern or "
-                         "--manifest, or --resume of the same batch")
-                      .about(store.label(alone.front().key)));
-    }
-    RecordReader records(store, alone);
-    for (const ObjectInfo& manifest : alone) {
+    if (!resume && !lone.empty()) return fail(is_lone_manifest(store.label(lone.front().key)));
+    RecordReader records(store, lone);
+    for (std::size_t i = 0; i < lone.size(); ++i) {
       const auto record = records.next();
       if (!record) return fail(record.error());
-      if (!*record) return fail(is_no_manifest(store.label(manifest.key)));
+      if (!*record) return fail(is_no_manifest(store.label(lone[i].key)));
+      auto ours = is_manifest_of(**record, missing[i]);
+      if (!ours) {
+        ours = true;
+        const auto rows = read_object_lines(store, lone[i], [&](std::string_view row) {
+          ours = *ours && is_row_of(row, missing[i]);
+        });
+        if (!rows) return fail(rows.error());
+      }
+      if (!*ours) return fail(is_lone_manifest(store.label(lone[i].key)));
+      lone_[lone[i].key] = lone[i].etag;
     }
     return {};
   }
@@ -238,7 +305,8 @@ class PackStore final : public PackOutputs {
   }
 
   const PackStoreOptions options_;
-  std::optional<ObjectInfo> orphan_;  ///< the last shard, where it has no manifest
+  std::optional<ObjectInfo> orphan_;         ///< this batch's last shard, which has no manifest
+  std::map<std::string, std::string> lone_;  ///< ETags of manifests that may be replaced, by key
 };
 
 }  // namespace

@@ -257,14 +257,13 @@ TEST_F(ObjectPack, OfTwoBatchesByOnePatternTheSecondIsRefused) {
 
 TEST_F(ObjectPack, AShardWithoutManifestIsReplacedOnlyWhereItIsTheLast) {
   ASSERT_EQ(pack().summary.ok, 40u);
+  const Objects before = shards();
   options_.resume = true;
   store_->erase("out/01.tar.jsonl");
   const PackOutcome refused = pack();
   ASSERT_TRUE(refused.refused);
   EXPECT_THAT(refused.refused->to_string(), HasSubstr("s3://bucket/out/01.tar: has no manifest"));
   store_->erase("out/01.tar");
-  store_->set("out/04.tar", to_bytes("of another"));
-  ASSERT_TRUE(pack().refused) << "its manifest tells of another shard";
   store_->erase("out/04.tar.jsonl");
   // Its manifest appears while it is packed again: somebody else is at work.
   store_->before = [&](Request what, const std::string& key) -> std::optional<Status> {
@@ -273,13 +272,91 @@ TEST_F(ObjectPack, AShardWithoutManifestIsReplacedOnlyWhereItIsTheLast) {
   };
   const PackOutcome met = pack();
   ASSERT_TRUE(met.summary.stopped_by);
-  EXPECT_EQ(shards().at("out/04.tar"), to_bytes("of another"));
+  EXPECT_EQ(shards().at("out/04.tar"), before.at("out/04.tar"));
   store_->before = nullptr;
   store_->erase("out/04.tar.jsonl");
   const PackOutcome again = pack();
   EXPECT_FALSE(again.summary.stopped_by);
-  EXPECT_NE(shards().at("out/04.tar"), to_bytes("of another"));
+  EXPECT_NE(shards().at("out/04.tar"), before.at("out/04.tar")) << "what 01 held lies there, too";
   EXPECT_EQ(report().ok, 40u);
+}
+
+TEST_F(ObjectPack, AShardOfSomebodyElseIsNeverReplaced) {
+  options_.resume = true;
+  const auto expect_refused = [&](const char* why) {
+    const Objects before = shards();
+    const PackOutcome outcome = pack();
+    ASSERT_TRUE(outcome.refused) << why;
+    EXPECT_THAT(outcome.refused->to_string(), HasSubstr("has no manifest that fits")) << why;
+    EXPECT_EQ(shards(), before) << why;
+  };
+  store_->set("out/00.tar", to_bytes("of another program"));
+  expect_refused("the first run, too");
+  store_->erase("out/00.tar");
+  options_.manifests = "s3://bucket/rows";
+  ASSERT_EQ(pack().summary.ok, 40u);
+  for (const char* shard : {"00", "01", "02", "03"}) {
+    store_->erase(fmt::format("out/{}.tar", shard));
+    store_->erase(fmt::format("rows/{}.tar.jsonl", shard));
+  }
+  options_.manifests = "s3://bucket/out";
+  expect_refused("its manifest lies below another --manifest");
+  options_.manifests = "s3://bucket/rows";
+  store_->erase("rows/04.tar.jsonl");
+  options_.input = "s3://bucket/in2/";
+  expect_refused("of other inputs");
+  options_.input = "s3://bucket/in/";
+  options_.options_hash = "2";
+  expect_refused("made with other options");
+  options_.options_hash = "1";
+  // Another takes its place while its inputs are packed again.
+  store_->before = [&](Request what, const std::string& key) -> std::optional<Status> {
+    if (what == Request::kRead && key == "in/39.jpg") store_->set("out/04.tar", to_bytes("other"));
+    return std::nullopt;
+  };
+  EXPECT_TRUE(pack().summary.stopped_by);
+  EXPECT_EQ(shards().at("out/04.tar"), to_bytes("other"));
+}
+
+TEST_F(ObjectPack, ManifestsOfAnotherPatternStay) {
+  options_.manifests = "s3://bucket/rows";
+  ASSERT_EQ(pack().summary.ok, 40u);
+  const auto rows = [&] {
+    Objects found = store_->all();
+    std::erase_if(found, [](const auto& entry) { return !entry.first.starts_with("rows/"); });
+    return found;
+  };
+  const Objects before = rows();
+  ASSERT_EQ(before.size(), 5u);
+  options_.pattern = ShardPattern::parse("s3://bucket/out2/%02d.tar").value();
+  for (const bool resume : {true, false}) {
+    options_.resume = resume;
+    const PackOutcome outcome = pack();
+    ASSERT_TRUE(outcome.refused);
+    EXPECT_THAT(outcome.refused->to_string(),
+                HasSubstr("s3://bucket/rows/00.tar.jsonl: is a manifest without its shard"));
+    EXPECT_EQ(rows(), before);
+  }
+  // They come while the other batch packs, or between its shard and its manifest.
+  for (const Request when : {Request::kRead, Request::kComplete}) {
+    for (const auto& [key, bytes] : before) store_->erase(key);
+    store_->before = [&](Request what, const std::string& key) -> std::optional<Status> {
+      const bool now = when == Request::kRead ? key == "in/00.jpg" : key == "rows/00.tar.jsonl";
+      if (what == when && now) store_->set("rows/00.tar.jsonl", before.at("rows/00.tar.jsonl"));
+      return std::nullopt;
+    };
+    EXPECT_TRUE(pack().summary.stopped_by);
+    EXPECT_EQ(store_->all().at("rows/00.tar.jsonl"), before.at("rows/00.tar.jsonl"));
+    store_->before = nullptr;
+    store_->erase("out2/00.tar");
+  }
+  // Those of shards that were deleted give way to the same batch.
+  for (const auto& [key, bytes] : before) store_->set(key, bytes);
+  options_.pattern = ShardPattern::parse("s3://bucket/out/%02d.tar").value();
+  store_->erase("out/04.tar");
+  options_.resume = true;
+  EXPECT_FALSE(pack().refused);
+  EXPECT_TRUE(store_->has("out/04.tar"));
 }
 
 TEST_F(ObjectPack, WhatCannotBePackedIsSaid) {
