@@ -363,6 +363,29 @@ TEST_P(CliStore, IndicesLieBesideShardsOrWhereTheyAreWanted) {
   EXPECT_EQ(run({"index", folder_ / "in/s-0.tar"}).exit_code, 2) << "--endpoint without a store";
 }
 
+TEST_P(CliStore, IndicesReplaceNothingElse) {
+  make_shards(2, 3, 64);
+  put("photos", "2024/notes.txt", {'t', 'e', 'x', 't'});
+  put("photos", "2024/s-0.idx", {'n', 'o', 'n', 'e'});
+  const auto before = all("photos");
+  const std::string shards = "s3://photos/2024/s-{0..1}.tar";
+  for (const char* name : {"s-1.tar", "notes.txt", "s-0.idx"}) {
+    const Ran ran = run({"index", shards, "--wids", std::string("s3://photos/2024/") + name});
+    EXPECT_EQ(ran.exit_code, 2) << name << ran.err;
+    EXPECT_EQ(all("photos"), before) << name;
+  }
+  EXPECT_EQ(run({"index", folder_ / "in/s-0.tar", "--wids", "s3://photos/2024/s-1.tar"}).exit_code,
+            2);
+  EXPECT_EQ(all("photos"), before);
+  EXPECT_EQ(run({"index", shards}).exit_code, 1) << "one of two is written";
+  auto made = all("photos");
+  EXPECT_TRUE(made.erase("2024/s-1.idx"));
+  EXPECT_EQ(made, before);
+  ASSERT_TRUE(stores_["photos"]->remove("2024/s-0.idx"));
+  EXPECT_EQ(run({"index", shards}).exit_code, 0);
+  EXPECT_EQ(run({"index", shards}).exit_code, 0) << "indices are replaced";
+}
+
 // What reads the rows is Python; here a program that says what it was given.
 TEST_P(CliStore, RowsOfStoresAreHandedToParquet) {
   make_shards(3, 4, 64);

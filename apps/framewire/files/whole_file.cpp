@@ -50,7 +50,11 @@ Result<void> check_replaceable(const std::string& path,
   const auto beginning = base::read_text(file.get(), 4096);
   if (!beginning) return fail(batch::io_error(path, "read", beginning.error()));
   if (is_ours(*beginning)) return {};
-  return not_replaced(path, "a file of another kind");
+  return fail(is_another_kind(path));
+}
+
+Status is_another_kind(const std::string& path) {
+  return not_replaced(path, "a file of another kind").error();
 }
 
 }  // namespace framewire::app

@@ -17,5 +17,7 @@ namespace framewire::app {
 ///         regular file; io_error
 [[nodiscard]] Result<void> check_replaceable(const std::string& path,
                                              const std::function<bool(std::string_view)>& is_ours);
+/// What check_replaceable() refuses.
+[[nodiscard]] Status is_another_kind(const std::string& path);
 
 }  // namespace framewire::app

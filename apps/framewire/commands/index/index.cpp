@@ -2,18 +2,17 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
-#include <batch/posix_file.hpp>
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <command_line/store_options.hpp>
+#include <commands/index/index_place.hpp>
 #include <dataset/braces.hpp>
 #include <dataset/passing_error.hpp>
 #include <dataset/shard_index.hpp>
 #include <dataset/shard_open.hpp>
 #include <dataset/walked_shard.hpp>
 #include <files/name_list.hpp>
-#include <files/whole_file.hpp>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -95,11 +94,6 @@ Result<void> check_dali_paths(const IndexCommand& command) {
   return {};
 }
 
-bool is_index(std::string_view beginning) {
-  return beginning.starts_with("v1.") ||
-         beginning.find("\"wids_version\"") != std::string_view::npos;
-}
-
 bool is_same_place(const std::string& one, const std::string& other) {
   std::error_code error;
   if (one == other || fs::equivalent(one, other, error)) return true;
@@ -108,19 +102,21 @@ bool is_same_place(const std::string& one, const std::string& other) {
              fs::weakly_canonical(fs::absolute(other, error), error);
 }
 
-// Before any index is written.
+// Before any shard is read.
 Result<void> check_wids_file(const IndexCommand& command) {
   if (!command.wids) return {};
   const std::string& file = command.wids_file;
   for (const dataset::NamedShard& shard : command.shards) {
+    if (is_same_place(file, shard.path)) {
+      return misuse(fmt::format("--wids: {} is a shard; accepted: another name", file));
+    }
     if (!command.dali || !is_same_place(file, dali_path(command, shard))) continue;
     return misuse(
         fmt::format("--wids: {} is the index of {} for DALI; accepted: another name, or "
                     "--format wids",
                     file, store::without_query(shard.path)));
   }
-  if (store::is_object_url(file)) return {};
-  if (auto good = check_replaceable(file, is_index); !good) {
+  if (auto good = check_index_place(file, *command.stores.stores); !good) {
     if (good.error().code() != StatusCode::kInvalidInput) return good;
     return misuse(fmt::format("--wids: {} {}", file, good.error().message()));
   }
@@ -163,7 +159,6 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
                             ? (fs::path(command.shards[0].path).parent_path() / kWidsName).string()
                             : below(command.out, kWidsName);
   }
-  if (auto good = check_wids_file(command); !good) return fail(good.error());
   return command;
 }
 
@@ -182,33 +177,9 @@ std::string url_from(const std::string& shard, const std::string& index) {
   return relative.empty() ? shard : relative.string();
 }
 
-Result<void> write_text(const IndexCommand& command, const std::string& path,
-                        const std::string& text) {
-  if (store::is_object_url(path)) {
-    const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-    const auto url = store::parse_object_url(path);
-    if (!url) return fail(url.error());
-    const auto store = command.stores.stores->get(url->bucket);
-    if (!store) return fail(store.error());
-    const auto put = (*store)->put(url->key, bytes, store::PutCondition::kNone);
-    if (!put) return fail(put.error());
-    return {};
-  }
-  if (auto good = check_replaceable(path, is_index); !good) return good;
-  const fs::path folder = fs::path(path).parent_path();
-  if (!command.out.empty() && !folder.empty()) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error && !fs::is_directory(folder)) {
-      return fail(batch::io_error(folder, "make the folder", error.value()));
-    }
-  }
-  return write_whole_file(path, text);
-}
-
-/// @param unwritten  set where the shard was read, and its index could not be written
+/// @param indexed  told where the shard was read, and its index could not be written
 Result<dataset::WidsShard> index_one(const IndexCommand& command, const dataset::NamedShard& shard,
-                                     dataset::PieceCache& pieces, bool& unwritten) {
+                                     dataset::PieceCache& pieces, Indexed& indexed) {
   const auto input = dataset::open_shard_input(shard, command.stores.stores.get(), pieces);
   if (!input) return fail(input.error());
   dataset::WalkedShard walked(**input, command.wids);
@@ -224,8 +195,9 @@ Result<dataset::WidsShard> index_one(const IndexCommand& command, const dataset:
   if (!command.dali) return entry;
   const auto text = dataset::to_dali_index(*index);
   if (!text) return fail(text.error());
-  auto written = write_text(command, dali_path(command, shard), *text);
-  unwritten = !written;
+  auto written =
+      write_index(dali_path(command, shard), *text, !command.out.empty(), *command.stores.stores);
+  indexed.unwritten = !written;
   if (!written) return fail(written.error());
   return entry;
 }
@@ -244,7 +216,7 @@ std::vector<Indexed> index_all(const IndexCommand& command) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < results.size(); i = next++) {
-      auto shard = index_one(command, command.shards[i], pieces, results[i].unwritten);
+      auto shard = index_one(command, command.shards[i], pieces, results[i]);
       if (shard) {
         results[i].wids = std::move(*shard);
       } else {
@@ -270,6 +242,10 @@ int run_index(const Arguments& arguments) {
   std::vector<std::string> paths;
   for (const dataset::NamedShard& shard : command->shards) paths.push_back(shard.path);
   if (auto ready = check_stores(command->stores, paths); !ready) return refuse(ready.error());
+  if (auto good = check_wids_file(*command); !good) {
+    const bool misused = good.error().code() == StatusCode::kInvalidInput;
+    return misused ? report_usage("index", good.error()) : refuse(good.error());
+  }
   int code = kAllDone;
   std::vector<dataset::WidsShard> shards;
   std::uint64_t samples = 0;
@@ -287,8 +263,8 @@ int run_index(const Arguments& arguments) {
   }
   const std::size_t done = shards.size();
   if (command->wids && code == kAllDone) {
-    const auto written =
-        write_text(*command, command->wids_file, dataset::to_wids_index(std::move(shards)));
+    const auto written = write_index(command->wids_file, dataset::to_wids_index(std::move(shards)),
+                                     !command->out.empty(), *command->stores.stores);
     if (!written) return report(written.error());
   } else if (command->wids) {
     say(fmt::format("{} is not written: it would lack shards", command->wids_file));

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <array>
+#include <batch/input_error.hpp>
+#include <batch/posix_file.hpp>
+#include <commands/index/index_place.hpp>
+#include <cstdint>
+#include <files/whole_file.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <store/object_store.hpp>
+#include <utility>
+
+namespace framewire::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "v1.2 50", which the first line of DALI's index is.
+bool begins_like_dali(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kVersion = "v1.";
+  if (!text.starts_with(kVersion)) return false;
+  text.remove_prefix(kVersion.size());
+  const auto digits = [&] {
+    const std::size_t count = std::min(text.find_first_not_of(kDigits), text.size());
+    text.remove_prefix(count);
+    return count > 0;
+  };
+  if (!digits() || !text.starts_with(' ')) return false;
+  text.remove_prefix(1);
+  return digits() && (text.empty() || text.front() == '\n' || text.front() == '\r');
+}
+
+/// Where an object goes, and what lies there.
+struct ObjectPlace {
+  std::shared_ptr<store::ObjectStore> store;
+  std::string key;
+  std::optional<store::ObjectInfo> there;
+  bool is_index = false;
+
+  [[nodiscard]] bool may_be_replaced() const { return !there || there->bytes == 0 || is_index; }
+};
+
+Result<ObjectPlace> look_at_object(const std::string& path, dataset::StoreSet& stores) {
+  auto url = store::parse_object_url(path);
+  if (!url) return fail(batch::about_label(url.error(), path));
+  auto store = stores.get(url->bucket);
+  if (!store) return fail(batch::about_label(store.error(), path));
+  ObjectPlace place{*store, std::move(url->key), std::nullopt};
+  auto found = place.store->find(place.key);
+  if (!found) return fail(found.error());
+  place.there = std::move(*found);
+  if (!place.there) return place;
+  std::array<std::uint8_t, 4096> beginning{};
+  const auto got = place.store->read_at(*place.there, 0, beginning);
+  if (!got) return fail(got.error());
+  place.is_index = is_index({reinterpret_cast<const char*>(beginning.data()), *got});
+  return place;
+}
+
+Result<void> write_object(const std::string& path, const std::string& text,
+                          dataset::StoreSet& stores) {
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  // Once more where something came meanwhile.
+  constexpr int kMaxLooks = 3;
+  for (int looks = 0; looks < kMaxLooks; ++looks) {
+    const auto place = look_at_object(path, stores);
+    if (!place) return fail(place.error());
+    if (!place->may_be_replaced()) return fail(is_another_kind(path));
+    const auto put = place->store->put(
+        place->key, bytes,
+        place->there ? store::PutCondition::kNone : store::PutCondition::kIfAbsent);
+    if (!put) return fail(put.error());
+    if (*put == store::PutOutcome::kStored) return {};
+  }
+  return fail(Status(StatusCode::kBusy, "comes and goes: another process writes it").about(path));
+}
+
+}  // namespace
+
+// Not what only begins with the same letters: the first member of a shard may be called "v1.0".
+bool is_index(std::string_view beginning) {
+  if (begins_like_dali(beginning)) return true;
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && beginning[first] == '{' &&
+         beginning.find("\"wids_version\"") != std::string_view::npos;
+}
+
+Result<void> check_index_place(const std::string& path, dataset::StoreSet& stores) {
+  if (!store::is_object_url(path)) return check_replaceable(path, is_index);
+  const auto place = look_at_object(path, stores);
+  if (!place) return fail(place.error());
+  if (!place->may_be_replaced()) return fail(is_another_kind(path));
+  return {};
+}
+
+Result<void> write_index(const std::string& path, const std::string& text, bool make_folders,
+                         dataset::StoreSet& stores) {
+  if (store::is_object_url(path)) return write_object(path, text, stores);
+  if (auto good = check_replaceable(path, is_index); !good) return good;
+  const fs::path folder = fs::path(path).parent_path();
+  if (make_folders && !folder.empty()) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error && !fs::is_directory(folder)) {
+      return fail(batch::io_error(folder, "make the folder", error.value()));
+    }
+  }
+  return write_whole_file(path, text);
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,25 @@
+// Where an index goes, a file or an object: only an index is ever replaced.
+#pragma once
+
+#include <dataset/store_set.hpp>
+#include <framewire/status.hpp>
+#include <string>
+#include <string_view>
+
+namespace framewire::app {
+
+/// Whether a file that begins so is an index, for DALI or of wids.
+[[nodiscard]] bool is_index(std::string_view beginning);
+
+/// @param path  of a file, or URL of an object
+/// @return invalid_input where something lies there that is neither an index nor empty; io_error;
+///         what the store says
+[[nodiscard]] Result<void> check_index_place(const std::string& path, dataset::StoreSet& stores);
+
+/// Writes an index, whole or not at all, once it is known that what lies there may be replaced.
+/// @param make_folders  that are missing
+/// @return as check_index_place()
+[[nodiscard]] Result<void> write_index(const std::string& path, const std::string& text,
+                                       bool make_folders, dataset::StoreSet& stores);
+
+}  // namespace framewire::app
