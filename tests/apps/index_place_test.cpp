@@ -59,6 +59,8 @@ TEST_F(IndexPlaces, WhatIsNoIndexStays) {
   EXPECT_EQ(checked.error().subject(), kUrl);
   EXPECT_FALSE(write(kDali));
   EXPECT_EQ(there(), shard);
+  EXPECT_FALSE(remove_index(kUrl, stores_).value());
+  EXPECT_EQ(there(), shard);
 }
 
 TEST_F(IndexPlaces, WhatComesMeanwhileIsLookedAt) {
@@ -73,6 +75,13 @@ TEST_F(IndexPlaces, WhatComesMeanwhileIsLookedAt) {
     EXPECT_EQ(write(kDali).has_value(), index);
     EXPECT_EQ(there(), index ? kDali : comes);
   }
+}
+
+TEST_F(IndexPlaces, AnIndexIsRemoved) {
+  EXPECT_FALSE(remove_index(kUrl, stores_).value()) << "there is none";
+  store_->set("in/0.idx", to_bytes(kDali));
+  EXPECT_TRUE(remove_index(kUrl, stores_).value());
+  EXPECT_FALSE(store_->has("in/0.idx"));
 }
 
 TEST_F(IndexPlaces, WhatTheStoreSaysIsHandedOn) {

@@ -34,6 +34,30 @@ TEST_F(CliShardLists, IndicesLeadToMembers) {
   EXPECT_FALSE(fs::exists(folder_ / "in/shardindex.json")) << "it would lack a shard";
 }
 
+// An index leads readers into a shard: one of what it was before leads them beyond its end.
+TEST_F(CliShardLists, AShardThatIsDamagedLosesItsIndices) {
+  make_shard("a", 3);
+  make_shard("b", 50);
+  const Words words = {"index", folder_ / "in/{a,b}.tar"};
+  ASSERT_EQ(run_program(words).exit_code, 0);
+  fs::resize_file(folder_ / "in/b.tar", 40'000);
+  const Ran ran = run_program(words);
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("b.idx is removed"), HasSubstr("shardindex.json is rem")));
+  EXPECT_TRUE(fs::exists(folder_ / "in/a.idx"));
+  EXPECT_FALSE(fs::exists(folder_ / "in/b.idx"));
+  EXPECT_FALSE(fs::exists(folder_ / "in/shardindex.json"));
+
+  make_shard("b", 2);
+  ASSERT_EQ(run_program(words).exit_code, 0);
+  EXPECT_EQ(run_program({"index", folder_ / "in/{a,c}.tar"}).exit_code, 1);
+  EXPECT_TRUE(fs::exists(folder_ / "in/shardindex.json")) << "a wrong name damages nothing";
+  write_text(folder_ / "in/b.idx", "notes");
+  write_text(folder_ / "in/b.tar", "no archive");
+  EXPECT_EQ(run_program(words).exit_code, 1);
+  EXPECT_EQ(read_text(folder_ / "in/b.idx"), "notes");
+}
+
 // DALI's names end at the first dot.
 TEST_F(CliShardLists, TwoShardsNeverShareAnIndex) {
   make_shard("t.0", 1);

@@ -45,6 +45,8 @@ struct IndexCommand {
 /// What became of one shard.
 struct Indexed {
   std::optional<Status> error;
+  bool opened = false;
+  bool read = false;       ///< to its end
   bool unwritten = false;  ///< the shard was read, and its index could not be written
   dataset::WidsShard wids;
 };
@@ -177,14 +179,16 @@ std::string url_from(const std::string& shard, const std::string& index) {
   return relative.empty() ? shard : relative.string();
 }
 
-/// @param indexed  told where the shard was read, and its index could not be written
+/// @param indexed  gets how far it came
 Result<dataset::WidsShard> index_one(const IndexCommand& command, const dataset::NamedShard& shard,
                                      dataset::PieceCache& pieces, Indexed& indexed) {
   const auto input = dataset::open_shard_input(shard, command.stores.stores.get(), pieces);
   if (!input) return fail(input.error());
+  indexed.opened = true;
   dataset::WalkedShard walked(**input, command.wids);
   const auto index = dataset::index_shard(walked, (*input)->bytes());
   if (!index) return fail(index.error());
+  indexed.read = true;
   dataset::WidsShard entry{url_from(shard.path, command.wids_file), "", index->samples.size(),
                            (*input)->bytes()};
   if (command.wids) {
@@ -231,6 +235,22 @@ std::vector<Indexed> index_all(const IndexCommand& command) {
   return results;
 }
 
+// A shard that was opened, and has no index any more: an earlier one tells of what it was before.
+bool has_no_index(const Indexed& indexed) {
+  if (!indexed.error || !indexed.opened || indexed.unwritten) return false;
+  const StatusCode code = indexed.error->code();
+  return code == StatusCode::kInvalidInput || code == StatusCode::kUnsupported ||
+         code == StatusCode::kTooLarge;
+}
+
+// Readers would go by it, beyond the end of a shard. @return the exit code
+int remove_stale(const IndexCommand& command, const std::string& path) {
+  const auto removed = remove_index(path, *command.stores.stores);
+  if (!removed) return report(removed.error());
+  if (*removed) say(path + " is removed: a shard is not what it tells of any more");
+  return kAllDone;
+}
+
 }  // namespace
 
 int run_index(const Arguments& arguments) {
@@ -247,15 +267,23 @@ int run_index(const Arguments& arguments) {
     return misused ? report_usage("index", good.error()) : refuse(good.error());
   }
   int code = kAllDone;
+  bool damaged = false;
   std::vector<dataset::WidsShard> shards;
   std::uint64_t samples = 0;
-  for (Indexed& indexed : index_all(*command)) {
+  std::vector<Indexed> all = index_all(*command);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Indexed& indexed = all[i];
     if (indexed.error) {
       // A shard that cannot be read is an input that failed, as in a batch.
       const int reported = report(*indexed.error);
       const bool environment = indexed.unwritten && reported == kEnvironment;
       const bool ours = environment || dataset::is_store_fault(*indexed.error);
       code = std::max<int>(code, ours ? kEnvironment : kSomeFailed);
+      const bool stale = has_no_index(indexed);
+      damaged = damaged || (stale && !indexed.read);
+      if (stale && command->dali) {
+        code = std::max(code, remove_stale(*command, dali_path(*command, command->shards[i])));
+      }
       continue;
     }
     samples += indexed.wids.samples;
@@ -268,6 +296,7 @@ int run_index(const Arguments& arguments) {
     if (!written) return report(written.error());
   } else if (command->wids) {
     say(fmt::format("{} is not written: it would lack shards", command->wids_file));
+    if (damaged) code = std::max(code, remove_stale(*command, command->wids_file));
   }
   if (!arguments.has("quiet")) say(fmt::format("{} shards, {} samples", done, samples));
   return code;

@@ -111,4 +111,25 @@ Result<void> write_index(const std::string& path, const std::string& text, bool 
   return write_whole_file(path, text);
 }
 
+Result<bool> remove_index(const std::string& path, dataset::StoreSet& stores) {
+  if (store::is_object_url(path)) {
+    const auto place = look_at_object(path, stores);
+    if (!place) return fail(place.error());
+    if (!place->is_index) return false;
+    if (auto removed = place->store->remove(place->key); !removed) return fail(removed.error());
+    return true;
+  }
+  bool there = false;
+  auto good = check_replaceable(path, [&](std::string_view beginning) {
+    there = is_index(beginning);
+    return true;
+  });
+  if (!good) return fail(good.error());
+  if (!there) return false;
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) return fail(batch::io_error(path, "remove", error.value()));
+  return true;
+}
+
 }  // namespace framewire::app

@@ -22,4 +22,8 @@ namespace framewire::app {
 [[nodiscard]] Result<void> write_index(const std::string& path, const std::string& text,
                                        bool make_folders, dataset::StoreSet& stores);
 
+/// Removes an index that tells of what is not there any more; anything else stays.
+/// @return whether there was one; io_error; what the store says
+[[nodiscard]] Result<bool> remove_index(const std::string& path, dataset::StoreSet& stores);
+
 }  // namespace framewire::app
