@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <atomic>
 #include <base/clock.hpp>
 #include <base/nanoseconds.hpp>
@@ -30,9 +31,12 @@ constexpr std::size_t kMaxHeldRowBytes = 16u << 20;
 
 class CountedSource final : public batch::Source {
  public:
-  explicit CountedSource(PackListing listing) : listing_(std::move(listing)) {}
+  /// @param passed_over  told how many inputs the listing has passed over
+  CountedSource(PackListing listing, std::atomic<std::uint64_t>& passed_over)
+      : listing_(std::move(listing)), passed_over_(passed_over) {}
   Result<std::optional<batch::Input>> next() override {
     auto entry = listing_.next();
+    passed_over_ = listing_.unchanged();
     if (!entry) return fail(entry.error());
     if (!*entry) return std::nullopt;
     return std::move((*entry)->input);
@@ -43,6 +47,7 @@ class CountedSource final : public batch::Source {
 
  private:
   PackListing listing_;
+  std::atomic<std::uint64_t>& passed_over_;
 };
 
 }  // namespace
@@ -59,10 +64,10 @@ class PackBatch::PackState {
         listing_(std::move(inputs), options.dots, options.part, *earlier_),
         budget_(options.waiting_bytes, options.stop) {}
 
-  [[nodiscard]] std::unique_ptr<batch::Source> count_ahead(
-      std::unique_ptr<batch::Source> inputs) const {
+  [[nodiscard]] std::unique_ptr<batch::Source> count_ahead(std::unique_ptr<batch::Source> inputs) {
     return std::make_unique<CountedSource>(
-        PackListing(std::move(inputs), options_.dots, options_.part, *earlier_));
+        PackListing(std::move(inputs), options_.dots, options_.part, *earlier_),
+        passed_over_ahead_);
   }
   [[nodiscard]] PackTotals totals() const {
     PackTotals totals = totals_;
@@ -72,6 +77,9 @@ class PackBatch::PackState {
     return totals;
   }
   [[nodiscard]] std::uint64_t shards_written() const noexcept { return shards_written_; }
+  [[nodiscard]] std::uint64_t passed_over() const noexcept {
+    return std::max(passed_over_.load(), passed_over_ahead_.load());
+  }
 
  private:
   /// What an Input takes along. Where it is dropped before its picture is decided, which only a
@@ -163,6 +171,8 @@ class PackBatch::PackState {
   base::Clock::time_point begun_;
   PackTotals totals_;
   std::atomic<std::uint64_t> shards_written_{0};
+  std::atomic<std::uint64_t> passed_over_{0};
+  std::atomic<std::uint64_t> passed_over_ahead_{0};  ///< by who only counts
 
   PackListing listing_;  ///< of the thread that lists
   ResultBudget budget_;
@@ -182,6 +192,7 @@ class PackBatch::PackState {
 Result<std::optional<batch::Input>> PackBatch::PackState::next() {
   if (!budget_.wait([this] { return waiting_ < kMaxWaitingPictures; })) return std::nullopt;
   auto entry = listing_.next();
+  passed_over_ = listing_.unchanged();
   const std::lock_guard lock(mutex_);
   if (!entry || !*entry) {
     listed_ = true;
@@ -464,6 +475,7 @@ std::unique_ptr<batch::Source> PackBatch::count_ahead(std::unique_ptr<batch::Sou
   return state_->count_ahead(std::move(inputs));
 }
 std::uint64_t PackBatch::shards_written() const noexcept { return state_->shards_written(); }
+std::uint64_t PackBatch::passed_over() const noexcept { return state_->passed_over(); }
 PackTotals PackBatch::totals() const { return state_->totals(); }
 
 }  // namespace framewire::dataset

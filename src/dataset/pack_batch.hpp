@@ -73,11 +73,15 @@ class PackBatch {
   [[nodiscard]] batch::Source& source() noexcept;
   [[nodiscard]] batch::Sink& sink() noexcept;
   [[nodiscard]] batch::Manifest& manifest() noexcept;
-  /// Lists what source() lists, to count it. @param inputs  a second copy
+  /// Lists what source() lists, to count it. Lives no longer than this.
+  /// @param inputs  a second copy
   [[nodiscard]] std::unique_ptr<batch::Source> count_ahead(
       std::unique_ptr<batch::Source> inputs) const;
   /// Shards written so far. Any thread.
   [[nodiscard]] std::uint64_t shards_written() const noexcept;
+  /// Inputs of which manifests of earlier batches tell, as far as either listing has come. Any
+  /// thread.
+  [[nodiscard]] std::uint64_t passed_over() const noexcept;
   /// After the run.
   [[nodiscard]] PackTotals totals() const;
 

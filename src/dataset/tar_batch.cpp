@@ -19,6 +19,9 @@
 namespace framewire::dataset {
 namespace {
 
+/// How the name of an input ends that stands for a whole shard. Pictures have numbers there.
+constexpr std::string_view kShardRow = "/shard";
+
 /// Shards that are not written yet, whatever --jobs: each holds two to five open files.
 constexpr unsigned kMaxOpenShards = 64;
 /// And on their way to a store: what four parts of 16 MB in flight take, the one that is filled,
@@ -276,7 +279,7 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
     note_unreachable(shard_input.error());
     batch::Input input;
     input.label = store::without_query(shard.path);
-    input.name = fmt::format("{}/shard", id);
+    input.name = std::to_string(id) + std::string(kShardRow);
     input.error = shard_input.error();
     return input;
   }
@@ -454,6 +457,8 @@ Result<std::unique_ptr<ShardOutputs>> open_outputs(const std::vector<NamedShard>
 }
 
 }  // namespace
+
+bool is_row_of_shard(const batch::Row& row) noexcept { return row.name.ends_with(kShardRow); }
 
 Result<std::unique_ptr<TarBatch>> TarBatch::open(const std::vector<std::string>& shards,
                                                  const TarBatchOptions& options) {

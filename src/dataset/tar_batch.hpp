@@ -42,6 +42,9 @@ struct TarBatchOptions {
   std::function<void(const Status&)> on_error;
 };
 
+/// Whether a row of the batch is that of a shard that could not be opened, and of no picture.
+[[nodiscard]] bool is_row_of_shard(const batch::Row& row) noexcept;
+
 /// What became of the shards.
 struct ShardTotals {
   std::uint64_t written = 0;

@@ -147,7 +147,17 @@ ShardsDone shards_done(const dataset::ShardTotals& totals, std::size_t shards,
                        const batch::Shard& part) {
   const std::uint64_t ours = shards / part.count + (part.index < shards % part.count ? 1 : 0);
   return {totals.written + totals.unchanged + totals.elsewhere + totals.failed, ours, totals.failed,
-          totals.errors};
+          totals.errors, 0};
+}
+
+/// Takes rows that are no picture's out of the sums over pictures.
+void leave_out(const std::vector<StatusCode>& rows, batch::Summary& summary) {
+  summary.inputs -= rows.size();
+  summary.failed -= rows.size();
+  for (const StatusCode code : rows) {
+    const auto found = summary.errors.find(std::string(to_string(code)));
+    if (found != summary.errors.end() && --found->second == 0) summary.errors.erase(found);
+  }
 }
 
 /// A batch over tar shards.
@@ -158,10 +168,17 @@ int run_shards(const Arguments& arguments, BatchCommand& command, BatchProgress&
   if (!shards) return refuse(shards.error());
   progress.count_shards(
       [&] { return shards_done((*shards)->totals(), (*shards)->shards(), command.shards->part); });
-  const auto summary = run_over(command, (*shards)->source(), (*shards)->sink(),
-                                run_options(progress, &(*shards)->manifest(), nullptr));
+  batch::RunOptions with = run_options(progress, &(*shards)->manifest(), nullptr);
+  std::vector<StatusCode> no_pictures;
+  with.on_row = [&](const batch::Row& row) {
+    if (!dataset::is_row_of_shard(row)) return progress.row(row);
+    progress.row_of_shard(*row.error);
+    no_pictures.push_back(row.error->code());
+  };
+  auto summary = run_over(command, (*shards)->source(), (*shards)->sink(), with);
   progress.end();
   if (!summary) return refuse(summary.error());
+  leave_out(no_pictures, *summary);
   const dataset::ShardTotals totals = (*shards)->totals();
   return report_summary(arguments, command, *summary,
                         {shards_text(totals), "shards", shards_json(totals),
@@ -218,7 +235,9 @@ int run_packing(const Arguments& arguments, BatchCommand& command, BatchProgress
       },
       *command.pack);
   if (!pack) return refuse(pack.error());
-  progress.count_shards([&] { return ShardsDone{(*pack)->shards_written(), std::nullopt, 0, {}}; });
+  progress.count_shards([&] {
+    return ShardsDone{(*pack)->shards_written(), std::nullopt, 0, {}, (*pack)->passed_over()};
+  });
   std::unique_ptr<batch::Source> ahead;
   if (progress.shows_total() && command.inputs.list != "-") {
     if (auto copy = open_to_pack(command, names_alone(command.stores), {})) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <commands/batch/batch_progress.hpp>
 #include <files/whole_file.hpp>
@@ -79,6 +80,24 @@ void BatchProgress::error(const Status& error) {
   say_error(error);
 }
 
+void BatchProgress::row_of_shard(const Status& error) {
+  const std::lock_guard lock(mutex_);
+  ++rows_of_shards_;
+  say_error(error);
+}
+
+// What batch::run() says, without what is no input, and with inputs that it was not handed.
+void BatchProgress::stand() {
+  if (shards_) standing_.shards = shards_();
+  batch::Progress& progress = standing_.progress;
+  progress = told_of_;
+  progress.handled -= std::min(progress.handled, rows_of_shards_);
+  progress.failed -= std::min(progress.failed, rows_of_shards_);
+  if (!standing_.shards) return;
+  progress.handled += standing_.shards->inputs_before;
+  if (progress.total) *progress.total += standing_.shards->inputs_before;
+}
+
 void BatchProgress::say_error(const Status& error) {
   if (!json_lines_) return line_.message(printable(error.to_string()));
   put(text_of(Json{{"event", "error"},
@@ -91,8 +110,8 @@ void BatchProgress::say_error(const Status& error) {
 
 void BatchProgress::draw(const batch::Progress& progress) {
   const std::lock_guard lock(mutex_);
-  standing_.progress = progress;
-  if (shards_) standing_.shards = shards_();
+  told_of_ = progress;
+  stand();
   line_.draw(standing_);
   const auto now = base::Clock::now();
   if (json_lines_ && now - told_ >= kJsonEvery) {
@@ -108,7 +127,7 @@ void BatchProgress::draw(const batch::Progress& progress) {
 void BatchProgress::end() {
   const std::lock_guard lock(mutex_);
   line_.clear();
-  if (shards_) standing_.shards = shards_();
+  stand();
   if (json_lines_) put(standing_json(standing_, "end") + "\n");
   if (!metrics_file_.empty()) write_metrics(true);
 }

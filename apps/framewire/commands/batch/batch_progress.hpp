@@ -27,6 +27,8 @@ class BatchProgress {
   [[nodiscard]] bool shows_total() const noexcept;
 
   void row(const batch::Row& row);
+  /// The row of a shard, which counts among shards and not among inputs.
+  void row_of_shard(const Status& error);
   void error(const Status& error);
   void draw(const batch::Progress& progress);
   /// The batch has ended: takes the line away, and tells the end.
@@ -35,6 +37,7 @@ class BatchProgress {
  private:
   explicit BatchProgress(ProgressLine::When when) : line_(when) {}
   void say_error(const Status& error);
+  void stand();
   void write_metrics(bool finished);
 
   std::mutex mutex_;
@@ -43,6 +46,8 @@ class BatchProgress {
   std::string metrics_file_;
   bool metrics_failed_ = false;
   BatchStanding standing_;
+  batch::Progress told_of_;  ///< by batch::run(), to which all rows are rows of inputs
+  std::uint64_t rows_of_shards_ = 0;
   std::function<ShardsDone()> shards_;
   base::Clock::time_point told_{};
   base::Clock::time_point written_{};

@@ -15,6 +15,7 @@ struct ShardsDone {
   std::optional<std::uint64_t> total;             ///< unset where it is not known before the end
   std::uint64_t failed = 0;                       ///< of those done: could not be read or written
   std::map<std::string, std::uint64_t> errors{};  ///< of shards and their other members, by class
+  std::uint64_t inputs_before = 0;  ///< inputs that were passed over: earlier shards have them
 };
 
 /// Sums over the rows so far, beside what batch::run() tells.
