@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <client/outstanding.hpp>
+#include <new>
 
 namespace framewire::client {
 
@@ -32,8 +33,12 @@ void Outstanding::end(std::span<Ticket> tickets) noexcept {
 
 void Outstanding::wait_for_earlier() {
   std::unique_lock lock(mutex_);
-  const auto later = requests_.next();
-  ended_.wait(lock, [&] { return requests_.all_ended_before(later); });
+  try {
+    const auto later = requests_.next();
+    ended_.wait(lock, [&] { return requests_.all_ended_before(later); });
+  } catch (const std::bad_alloc&) {
+    ended_.wait(lock, [this] { return all_ == 0; });
+  }
 }
 
 void Outstanding::wait_for_all() noexcept {

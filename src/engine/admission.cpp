@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <engine/admission.hpp>
+#include <new>
 #include <utility>
 
 namespace framewire::engine {
@@ -58,8 +59,12 @@ void Admission::leave(std::size_t count, std::uint64_t bytes, Epoch epoch) noexc
 
 void Admission::drain() {
   std::unique_lock lock(mutex_);
-  const Epoch later = epochs_.next();
-  left_.wait(lock, [&] { return epochs_.all_ended_before(later); });
+  try {
+    const Epoch later = epochs_.next();
+    left_.wait(lock, [&] { return epochs_.all_ended_before(later); });
+  } catch (const std::bad_alloc&) {
+    left_.wait(lock, [this] { return unanswered_ == 0; });
+  }
 }
 
 void Admission::wait_until_idle() {

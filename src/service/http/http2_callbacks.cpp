@@ -92,6 +92,10 @@ struct Http2Callbacks {
     if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR) {
       connection_of(user_data).count_reset();
     }
+    constexpr std::int32_t kNoLastStream = 0x7FFFFFFF;
+    if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.last_stream_id == kNoLastStream) {
+      connection_of(user_data).notice_sent();
+    }
     const bool of_answer = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
     if (!of_answer || !has_ended(frame)) return 0;
     Http2Stream* const stream = stream_of(session, frame->hd.stream_id);

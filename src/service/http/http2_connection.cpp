@@ -223,8 +223,12 @@ void Http2Connection::drain() {
   // A client answers the ping behind the notice once it has read both: until then, or for
   // kDrainGrace, more may come.
   (void)nghttp2_submit_shutdown_notice(session());
-  (void)nghttp2_submit_ping(session(), NGHTTP2_FLAG_NONE, kDrainPing.data());
   pump();
+}
+
+// Not before the notice has gone out: nghttp2 sends pings before all that waits.
+void Http2Connection::notice_sent() noexcept {
+  (void)nghttp2_submit_ping(session(), NGHTTP2_FLAG_NONE, kDrainPing.data());
 }
 
 void Http2Connection::ping_answered(std::span<const std::uint8_t, 8> data) noexcept {

@@ -85,6 +85,7 @@ class Http2Connection final : public Connection {
   [[nodiscard]] bool take_field_bytes(std::size_t bytes) noexcept;
   void count_reset() noexcept;
   void end_stream(Http2Stream& stream) noexcept;
+  void notice_sent() noexcept;
   void ping_answered(std::span<const std::uint8_t, 8> data) noexcept;
   // Sending: http2_output.cpp.
   void pump() noexcept;

@@ -46,7 +46,7 @@ CacheControlField cache_control(const Exchange& exchange, const ImageOutcome& ou
   }
   if (expires > 0) ttl = std::min(ttl, std::max<std::int64_t>(expires - now, 0));
   if (has_word) return {with_lifetime(outcome.cache_control, ttl)};
-  if (has_older_word) return {with_lifetime("private", ttl)};
+  if (has_older_word) return {with_lifetime("private", 0)};
   return {ttl <= 0 ? "no-cache" : fmt::format("max-age={}, public", ttl)};
 }
 

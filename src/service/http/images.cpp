@@ -104,8 +104,7 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
   if (auto refused = interpret(*exchange, *wanted)) return refused;
   wanted->snapshot = exchange->snapshot;
   const ServiceSettings& settings = exchange->snapshot->settings;
-  const bool by_tag = settings.etag && exchange->head.has("if-none-match");
-  const bool by_date = settings.last_modified && !by_tag;
+  const bool by_date = settings.last_modified && !exchange->head.has("if-none-match");
   const Text since = by_date ? exchange->head.get("if-modified-since") : Text();
   wanted->if_modified_since = since;
   wanted->canonical = url::canonical_text(exchange->image);

@@ -110,10 +110,12 @@ void WorkerPool::State::look_after(Clock::time_point now) {
     const bool one_runs =
         std::ranges::any_of(seats_, [](const Seat& seat) { return seat.current != nullptr; });
     if (one_runs || all_failed(1)) {
+      Result<void> begun;
+      if (!one_runs) {
+        begun = fail(first_failure_.value_or(Status(StatusCode::kBusy, "memory ran out")));
+      }
       has_begun_ = true;
-      begun_.set_value(
-          one_runs ? Result<void>()
-                   : fail(first_failure_.value_or(Status(StatusCode::kBusy, "memory ran out"))));
+      begun_.set_value(std::move(begun));
     }
   }
   sweep(now);

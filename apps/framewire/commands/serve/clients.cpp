@@ -23,7 +23,9 @@ Json event_line(std::string_view level, std::string_view what) {
 // Events come from threads that serve clients, and from those that watch workers.
 void log_event(const Json& line) {
   static service::http::Log log([](std::string_view lines) { put(lines); });
-  log.write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  static const bool has_thread = log.start().has_value();
+  std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  has_thread ? log.write(std::move(text)) : (void)put(text);
 }
 
 std::optional<std::uint64_t> RefusalLines::admit(std::chrono::steady_clock::time_point now) {

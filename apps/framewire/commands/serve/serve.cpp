@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
@@ -18,6 +19,7 @@
 #include <commands/serve/service_manager.hpp>
 #include <commands/serve/signals.hpp>
 #include <commands/serve/worker_processes.hpp>
+#include <csignal>
 #include <framewire/engine.hpp>
 #include <future>
 #include <optional>
@@ -26,7 +28,6 @@
 #include <service/http/grammar_settings.hpp>
 #include <service/http/log.hpp>
 #include <service/http/server.hpp>
-#include <thread>
 
 namespace framewire::app {
 namespace {
@@ -147,10 +148,12 @@ Result<Engines> make_engines(const http::ServiceSettings& settings, const Engine
 // Pictures in work are nobody's any more, and may take seconds: the process ends without them. What
 // else there is ends in that time, or by itself with this process, as workers and MPS do.
 void cut_off_soon() {
-  std::thread([] {
-    std::this_thread::sleep_for(kCutOffTime);
-    ::_exit(kInterrupted);
-  }).detach();
+  (void)std::signal(SIGALRM, [](int) { ::_exit(kInterrupted); });
+  const auto time = std::chrono::microseconds(kCutOffTime);
+  itimerval once{};
+  once.it_value.tv_sec = time / std::chrono::seconds(1);
+  once.it_value.tv_usec = time.count() % 1'000'000;
+  (void)::setitimer(ITIMER_REAL, &once, nullptr);
 }
 
 /// Lets clients, near and far, and the server answer what they have; then there is nobody else.
@@ -166,13 +169,12 @@ int end_in_order(const ServeSignals& signals, const http::ServiceSettings& setti
     return hurried.load();
   };
   // Local clients are told first, and have as long as the others.
-  auto tell =
-      std::async(std::launch::async, [&] { return drain_clients(clients, timeout, hurried); });
-  auto tell_far =
-      std::async(std::launch::async, [&] { return drain_clients(remotes, timeout, hurried); });
+  constexpr auto kAside = std::launch::async | std::launch::deferred;  // in turn, without threads
+  auto tell = std::async(kAside, [&] { return drain_clients(clients, timeout, hurried); });
+  auto tell_far = std::async(kAside, [&] { return drain_clients(remotes, timeout, hurried); });
   const bool drained = server->drain(hurry);
   const auto wait_for = [&](std::future<bool>& told) {
-    while (told.wait_for(kHurryPoll) != std::future_status::ready) (void)hurry();
+    while (told.wait_for(kHurryPoll) == std::future_status::timeout) (void)hurry();
     return told.get();
   };
   const bool near_drained = wait_for(tell);
