@@ -120,6 +120,14 @@ bool remove_if_stale(const fs::path& path) {
   return is_at(file.get(), AT_FDCWD, path.native()) && ::unlink(path.c_str()) == 0;
 }
 
+/// Whoever may make shards in a folder must see whether a claim is locked. Nobody else: who may
+/// read a file may lock it, and would keep others from the work.
+void let_writers_see(int file, int folder) noexcept {
+  struct stat facts {};
+  if (::fstat(folder, &facts) != 0) return;
+  (void)::fchmod(file, 0600 | (facts.st_mode & (S_IWGRP | S_IWOTH)) << 1);
+}
+
 }  // namespace
 
 TemporaryFile TemporaryFile::make(int folder) {
@@ -164,15 +172,14 @@ std::string claim_name(std::string_view label) {
 
 TemporaryFile TemporaryFile::claim(int folder, const std::string& label) {
   constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  // Other users, too, must see whether it is locked.
-  constexpr mode_t kMode = 0644;
   bool created = false;
   constexpr int kMaxAttempts = 100;
   constexpr int kAgain_ms = 5;
   const std::string name = claim_name(label);
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     base::FileDescriptor file(
-        ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | kFlags, kMode));
+        ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | kFlags, 0600));
+    if (file.valid()) let_writers_see(file.get(), folder);
     created = created || file.valid();
     // NFS locks for writing only what is open for writing.
     if (!file.valid() && errno == EEXIST) {

@@ -43,9 +43,16 @@ int rename_to_free_name(int folder, const std::string& from, const std::string& 
     (void)::unlinkat(folder, from.c_str(), 0);
     return 0;
   }
-  if (errno == EEXIST) return EEXIST;
-  struct stat facts {};
-  if (::fstatat(folder, to.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  struct stat ours {};
+  struct stat there {};
+  if (::fstatat(folder, to.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) {
+    // NFS may have lost the answer to the link that was made.
+    const bool is_ours = ::fstatat(folder, from.c_str(), &ours, AT_SYMLINK_NOFOLLOW) == 0 &&
+                         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+    if (!is_ours) return EEXIST;
+    (void)::unlinkat(folder, from.c_str(), 0);
+    return 0;
+  }
   return ::renameat(folder, from.c_str(), folder, to.c_str()) == 0 ? 0 : errno;
 }
 
@@ -402,7 +409,7 @@ Result<std::unique_ptr<PackOutputs>> open_pack_folder(const PackFolderOptions& o
   }
   if (!claim.valid()) {
     const int error = errno;
-    const std::string name = batch::claim_name(options.pattern.last_part());
+    const std::string name = batch::claim_name(options.pattern.claim_label());
     return fail(batch::io_error(manifests->path + "/" + name, "claim the shards by", error));
   }
   if (options.resume) {

@@ -261,7 +261,7 @@ class Packing(support.Case):
     def test_one_process_packs_by_a_pattern_and_parts_have_their_own(self):
         self.photos(24, width=800)
         first = self.start("700x", "--jobs", "1")
-        claim = self.folder / "shards/.framewire-%06d.tar.tmp"
+        claim = self.folder / "shards/.framewire-%d.tar.tmp"
         while not claim.exists():
             self.assertIsNone(first.poll())
             time.sleep(0.001)

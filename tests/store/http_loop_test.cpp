@@ -42,6 +42,32 @@ class AskInTurn final : public HttpTask {
   std::vector<CURLcode> found_;
 };
 
+// Its 200 would count as the server's answer, whatever that is.
+TEST(HttpLoops, AProxysAnswerToConnectIsNotTheServers) {
+  const ScriptedServer proxy([](const Asked& asked) {
+    if (asked.method == "CONNECT")
+      return Scripted{"HTTP/1.1 200 Connection established\r\n\r\n", ""};
+    return reply(403, "no");
+  });
+  const CurlHandle easy(curl_easy_init());
+  std::string heads;
+  const auto take = +[](char* data, std::size_t size, std::size_t count, void* into) {
+    static_cast<std::string*>(into)->append(data, size * count);
+    return size * count;
+  };
+  ASSERT_TRUE(set_common_options(easy.get(), "http://bucket.test/key"));
+  ASSERT_TRUE(set_option(easy.get(), CURLOPT_PROXY, proxy.url().c_str()));
+  ASSERT_TRUE(set_option(easy.get(), CURLOPT_HTTPPROXYTUNNEL, 1L));
+  ASSERT_TRUE(set_option(easy.get(), CURLOPT_HEADERFUNCTION, take));
+  ASSERT_TRUE(set_option(easy.get(), CURLOPT_HEADERDATA, static_cast<void*>(&heads)));
+  ASSERT_TRUE(set_option(easy.get(), CURLOPT_WRITEFUNCTION, take));
+  std::string body;
+  ASSERT_TRUE(set_option(easy.get(), CURLOPT_WRITEDATA, static_cast<void*>(&body)));
+  ASSERT_EQ(curl_easy_perform(easy.get()), CURLE_OK);
+  EXPECT_EQ(proxy.requests(), 2u);
+  EXPECT_TRUE(heads.starts_with("HTTP/1.1 403 ")) << heads;
+}
+
 TEST(HttpLoops, ANameThatCannotBeResolvedHarmsNoLaterRequest) {
   const ScriptedServer server([](const Asked&) { return reply(200, "here"); });
   HttpLoop loop(8);

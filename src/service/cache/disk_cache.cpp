@@ -47,6 +47,9 @@ bool is_full(int error) noexcept { return error == ENOSPC || error == EDQUOT || 
 
 }  // namespace
 
+/// Entries that wait to be written or removed, whatever they hold.
+constexpr std::size_t kMaxWaiting = 65'536;
+
 class DiskCache::Impl {
  public:
   Impl(CacheSettings settings, Say say, Folder folder)
@@ -140,6 +143,10 @@ class DiskCache::Impl {
       entry.is_gone = true;
       const std::lock_guard lock(mutex_);
       if (ending_) return;
+      if (waiting_.size() >= kMaxWaiting) {
+        ++stats_.dropped;
+        return;
+      }
       waiting_.push_back(std::move(entry));
     } catch (...) {
       return;

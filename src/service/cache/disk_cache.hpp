@@ -83,8 +83,8 @@ class DiskCache {
   [[nodiscard]] bool run(std::function<void()> task) noexcept;
   /// Keeps an entry, some time later, if it can. Never blocks on the disk.
   void keep(NewEntry entry) noexcept;
-  /// Removes what is under a key, some time later. Never blocks on the disk. Where memory runs out
-  /// the entry stays.
+  /// Removes what is under a key, some time later. Never blocks on the disk. Where memory runs out,
+  /// or too many wait, the entry stays.
   void forget(const Key& key) noexcept;
 
   [[nodiscard]] Stats stats() const;

@@ -30,7 +30,8 @@ std::string expires_here(const HttpAnswerHead& head) {
   const auto age_s = std::min(store::parse_number(head.age).value_or(0), kMaxAge_s);
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   const auto here = now + (*expires - *date) - std::chrono::seconds(age_s);
-  return http_date(here.time_since_epoch().count());
+  const std::string text = http_date(here.time_since_epoch().count());
+  return text.empty() ? head.expires : text;  // years that no date can say
 }
 
 }  // namespace

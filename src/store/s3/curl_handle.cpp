@@ -27,6 +27,8 @@ bool set_common_options(CURL* easy, const std::string& url) {
          set_option(easy, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED)) &&
          set_option(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L) &&
          set_option(easy, CURLOPT_NOSIGNAL, 1L) && set_option(easy, CURLOPT_TCP_KEEPALIVE, 1L) &&
+         // What a proxy answers to CONNECT is no answer of the server's.
+         set_option(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) &&
          set_option(easy, CURLOPT_SSL_VERIFYPEER, 1L) &&
          set_option(easy, CURLOPT_SSL_VERIFYHOST, 2L) &&
          set_option(easy, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2)) &&

@@ -238,9 +238,8 @@ std::vector<Indexed> index_all(const IndexCommand& command) {
 // A shard that was opened, and has no index any more: an earlier one tells of what it was before.
 bool has_no_index(const Indexed& indexed) {
   if (!indexed.error || !indexed.opened || indexed.unwritten) return false;
-  const StatusCode code = indexed.error->code();
-  return code == StatusCode::kInvalidInput || code == StatusCode::kUnsupported ||
-         code == StatusCode::kTooLarge;
+  // What an archive's bytes say has its place there; what a server says has none.
+  return indexed.read || indexed.error->offset().has_value();
 }
 
 // Readers would go by it, beyond the end of a shard. @return the exit code
@@ -267,7 +266,7 @@ int run_index(const Arguments& arguments) {
     return misused ? report_usage("index", good.error()) : refuse(good.error());
   }
   int code = kAllDone;
-  bool damaged = false;
+  std::vector<std::string> damaged;  // as an index names them
   std::vector<dataset::WidsShard> shards;
   std::uint64_t samples = 0;
   std::vector<Indexed> all = index_all(*command);
@@ -280,7 +279,9 @@ int run_index(const Arguments& arguments) {
       const bool ours = environment || dataset::is_store_fault(*indexed.error);
       code = std::max<int>(code, ours ? kEnvironment : kSomeFailed);
       const bool stale = has_no_index(indexed);
-      damaged = damaged || (stale && !indexed.read);
+      if (stale && !indexed.read) {
+        damaged.push_back(url_from(command->shards[i].path, command->wids_file));
+      }
       if (stale && command->dali) {
         code = std::max(code, remove_stale(*command, dali_path(*command, command->shards[i])));
       }
@@ -296,7 +297,9 @@ int run_index(const Arguments& arguments) {
     if (!written) return report(written.error());
   } else if (command->wids) {
     say(fmt::format("{} is not written: it would lack shards", command->wids_file));
-    if (damaged) code = std::max(code, remove_stale(*command, command->wids_file));
+    const auto names = names_any(command->wids_file, damaged, *command->stores.stores);
+    if (!names) return report(names.error());
+    if (*names) code = std::max(code, remove_stale(*command, command->wids_file));
   }
   if (!arguments.has("quiet")) say(fmt::format("{} shards, {} samples", done, samples));
   return code;

@@ -1,5 +1,8 @@
+#include <fcntl.h>
 #include <algorithm>
 #include <array>
+#include <base/file_descriptor.hpp>
+#include <base/read_file.hpp>
 #include <batch/input_error.hpp>
 #include <batch/posix_file.hpp>
 #include <commands/index/index_place.hpp>
@@ -7,6 +10,7 @@
 #include <files/whole_file.hpp>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <store/object_store.hpp>
@@ -78,7 +82,45 @@ Result<void> write_object(const std::string& path, const std::string& text,
   return fail(Status(StatusCode::kBusy, "comes and goes: another process writes it").about(path));
 }
 
+// Nothing where there is none, or it is larger than any index that is looked at.
+Result<std::optional<std::string>> text_of(const std::string& path, dataset::StoreSet& stores) {
+  constexpr std::size_t kMaxBytes = 256u << 20;
+  std::string text;
+  if (store::is_object_url(path)) {
+    const auto place = look_at_object(path, stores);
+    if (!place) return fail(place.error());
+    if (!place->is_index || place->there->bytes > kMaxBytes) return std::nullopt;
+    text.resize(place->there->bytes);
+    const auto got = place->store->read_at(*place->there, 0, base::bytes_of(text));
+    if (!got) return fail(got.error());
+    text.resize(*got);
+    return text;
+  }
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return std::nullopt;
+  auto read = base::read_text(file.get(), kMaxBytes + 1);
+  if (!read) return fail(batch::io_error(path, "read", read.error()));
+  if (read->size() > kMaxBytes) return std::nullopt;
+  return std::move(*read);
+}
+
 }  // namespace
+
+Result<bool> names_any(const std::string& path, const std::vector<std::string>& urls,
+                       dataset::StoreSet& stores) {
+  if (urls.empty()) return false;
+  const auto text = text_of(path, stores);
+  if (!text) return fail(text.error());
+  if (!*text) return false;
+  const auto json = nlohmann::json::parse(**text, nullptr, false);
+  const auto shards = json.is_object() ? json.find("shardlist") : json.end();
+  if (shards == json.end() || !shards->is_array()) return false;
+  return std::ranges::any_of(*shards, [&](const nlohmann::json& shard) {
+    const auto url = shard.is_object() ? shard.find("url") : shard.end();
+    return url != shard.end() && url->is_string() &&
+           std::ranges::find(urls, url->get_ref<const std::string&>()) != urls.end();
+  });
+}
 
 // Not what only begins with the same letters: the first member of a shard may be called "v1.0".
 bool is_index(std::string_view beginning) {

@@ -5,6 +5,7 @@
 #include <framewire/status.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace framewire::app {
 
@@ -21,6 +22,12 @@ namespace framewire::app {
 /// @return as check_index_place()
 [[nodiscard]] Result<void> write_index(const std::string& path, const std::string& text,
                                        bool make_folders, dataset::StoreSet& stores);
+
+/// Whether an index of wids names one of these shards. @param urls  as the index has them
+/// @return false also where there is no such index, or one that is too large to look at; io_error;
+///         what the store says
+[[nodiscard]] Result<bool> names_any(const std::string& path, const std::vector<std::string>& urls,
+                                     dataset::StoreSet& stores);
 
 /// Removes an index that tells of what is not there any more; anything else stays.
 /// @return whether there was one; io_error; what the store says

@@ -211,7 +211,9 @@ class RayReport:
         shards = report.get("shards", {})
         self.written += shards.get("written", 0)
         self.copy_errors += shards.get("copy_errors", 0)
-        for key in ("ok", "failed", "bytes_in", "bytes_out"):
+        # Pictures count with their shards: of a call that has made none they are made again.
+        pictures = ("ok", "bytes_in", "bytes_out") if shards.get("written", 0) else ()
+        for key in ("failed", *pictures):
             setattr(self, key, getattr(self, key) + report.get(key, 0))
         self._add_errors(report.get("errors", {}))
 
