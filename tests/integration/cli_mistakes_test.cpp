@@ -174,6 +174,18 @@ TEST_F(CliMistakes, AnArrayOfSlurmsWithGapsIsRefused) {
   EXPECT_EQ(code("4").exit_code, 0);
 }
 
+TEST_F(CliMistakes, ATaskThatIsNoNumberIsNamed) {
+  for (const char* index : {"-1", "abc", ""}) {
+    const Ran ran = run_program({"batch", "in", "out", "--shard", "auto"}, {}, [&] {
+      fs::current_path(folder_.path());
+      ::setenv("JOB_COMPLETION_INDEX", index, 1);
+      ::setenv("FRAMEWIRE_SHARD_COUNT", "3", 1);
+    });
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_THAT(ran.err, HasSubstr(std::string("JOB_COMPLETION_INDEX is '") + index + "'"));
+  }
+}
+
 // Python is not asked for a table that would have no rows.
 TEST_F(CliMistakes, ATableIsNotReplacedByAnEmptyOne) {
   write_text(folder_ / "python", "#!/bin/sh\ncat >/dev/null\necho PAR1 none >rows.parquet\n");

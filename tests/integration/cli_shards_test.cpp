@@ -169,11 +169,6 @@ TEST_F(CliShards, TheEnvironmentSaysWhichPart) {
   EXPECT_EQ(aws.exit_code, 0) << aws.err;
   EXPECT_TRUE(fs::exists(folder_ / "out/s-0.tar"));
   EXPECT_EQ(run({{"JOB_COMPLETION_INDEX", "2"}}).exit_code, 2) << "of how many?";
-  for (const char* index : {"-1", "abc", ""}) {
-    const Ran ran = run({{"JOB_COMPLETION_INDEX", index}, {"FRAMEWIRE_SHARD_COUNT", "3"}});
-    EXPECT_EQ(ran.exit_code, 2);
-    EXPECT_THAT(ran.err, HasSubstr(std::string("JOB_COMPLETION_INDEX is '") + index + "'"));
-  }
   EXPECT_EQ(run({{"JOB_COMPLETION_INDEX", "3"}, {"FRAMEWIRE_SHARD_COUNT", "3"}}).exit_code, 2);
 }
 
