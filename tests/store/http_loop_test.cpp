@@ -45,8 +45,9 @@ class AskInTurn final : public HttpTask {
 // Its 200 would count as the server's answer, whatever that is.
 TEST(HttpLoops, AProxysAnswerToConnectIsNotTheServers) {
   const ScriptedServer proxy([](const Asked& asked) {
-    if (asked.method == "CONNECT")
+    if (asked.method == "CONNECT") {
       return Scripted{"HTTP/1.1 200 Connection established\r\n\r\n", ""};
+    }
     return reply(403, "no");
   });
   const CurlHandle easy(curl_easy_init());
