@@ -17,6 +17,7 @@ import threading
 import time
 
 import framewire.ray
+import framewire.ray_worker
 import pytest
 from conftest import make_jpeg
 from framewire.ray import RaySettings
@@ -174,7 +175,7 @@ def test_a_shard_that_is_missing_is_named(program, tmp_path):
         for i in range(25):  # that fail, too
             archive.add(__file__, arcname=f"{i}.jpg")
     group = Group(tuple(str(tmp_path / name) for name in ("none.tar", "0.tar")), str(tmp_path / "out"))
-    ended = framewire.ray._Worker(program, ["--size", "8x"]).run(group)
+    ended = framewire.ray_worker.Worker(program, ["--size", "8x"]).run(group)
     why = f"{tmp_path}/none.tar: cannot open: No such file or directory"
     none = group.shards[0]
     assert ended["failed"] == {none: why.partition(": ")[2]} and ended["code"] == 1
@@ -299,14 +300,14 @@ def test_names_may_have_line_breaks(here, tmp_path):
 
 
 def test_members_that_cannot_be_copied_are_told(here, tmp_path, monkeypatch):
-    call = framewire.ray._Worker.run
+    call = framewire.ray_worker.Worker.run
 
     def with_an_error(self, group):
         ended = call(self, group)
         ended["report"]["shards"]["copy_errors"] = 1
         return {**ended, "code": 1}
 
-    monkeypatch.setattr(framewire.ray._Worker, "run", with_an_error)
+    monkeypatch.setattr(framewire.ray_worker.Worker, "run", with_an_error)
     code, report, said = here("in/{0..3}.tar", "out")
     assert (code, report["copy_errors"], report["written"]) == (1, 1, 4) and "could not be copied: 1;" in said
 

@@ -10,23 +10,19 @@ at any time, and the same command goes on from what is there.
 
 import argparse
 import contextlib
-import ctypes
 import dataclasses
 import importlib
 import json
 import os
 import random
 import shutil
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
-from framewire.ray_shards import (Group, expand, group_shards, is_url, is_web_url, list_entry, name_in_list,
+from framewire.ray_shards import (Group, expand, group_shards, is_url, is_web_url, name_in_list,
                                   without_queries, without_query)
+from framewire.ray_worker import CANNOT_RUN, Worker
 
 __all__ = ["RayReport", "RaySettings", "WrongOptions", "main", "resize_shards"]
 
@@ -34,122 +30,11 @@ __all__ = ["RayReport", "RaySettings", "WrongOptions", "main", "resize_shards"]
 _OWN = ("--shard", "--files-from", "--null", "--json", "--progress", "--metrics-file", "--manifest", "--pack",
         "--unpack", "--in-place")
 _LOOK_SECONDS = 1.0
-_CANNOT_RUN = 127  # as a shell says it
 #: Pauses before what has failed is tried again: the first, which doubles, and the longest.
 _FIRST_PAUSE_SECONDS = 1.0
 _MAX_PAUSE_SECONDS = 60.0
 #: Failures of pictures that keep their shard from being made: no shard that is there has them.
 _RETRYABLE_CLASSES = ("peer_lost", "cancelled", "busy", "device_lost")
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, linux/prctl.h
-
-
-class _Worker:
-    """An actor: runs the program on one group of shards at a time."""
-
-    def __init__(self, program: str, options: Sequence[str]) -> None:
-        self._program = program
-        self._options = list(options)
-        self._lock = threading.Lock()
-        self._standing: Dict[str, Any] = {}
-        self._libc = ctypes.CDLL(None)
-
-    def standing(self) -> Dict[str, Any]:
-        """The program's latest line of progress, or {}."""
-        with self._lock:
-            return dict(self._standing)
-
-    def run(self, group: Group) -> Dict[str, Any]:
-        """How the program ended: its exit code, its report, the last of what it said, why shards have
-        failed (`failed`), and failures by class of each shard's rows (`row_errors`)."""
-        events = _Events(group)
-        with tempfile.TemporaryDirectory(prefix="framewire-ray-") as folder:
-            names = os.path.join(folder, "shards")
-            with open(names, "wb") as file:
-                file.writelines(os.fsencode(list_entry(shard)) + b"\0" for shard in group.shards)
-            command = [self._program, "batch", "--files-from", names, "--null", group.out, "--resume",
-                       "--json", "--progress", "json", *self._options]
-            with open(os.path.join(folder, "report"), "w+", encoding="utf-8") as report:
-                try:
-                    code = self._follow(command, report, events)
-                except OSError as error:
-                    code, events.said = _CANNOT_RUN, [str(error)]
-                report.seek(0)
-                text = report.read()
-        with self._lock:
-            self._standing = {}
-        return {"code": code, "said": events.said, "failed": events.failed, "row_errors": events.row_errors,
-                "report": _object(text)}
-
-    def _follow(self, command: List[str], report: TextIO, events: "_Events") -> int:
-        def end_with_the_actor() -> None:
-            self._libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
-
-        # pylint: disable=subprocess-popen-preexec-fn
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=report, stderr=subprocess.PIPE,
-                              text=True, errors="replace", preexec_fn=end_with_the_actor) as child:
-            assert child.stderr is not None
-            for line in child.stderr:
-                standing = events.take(line)
-                if standing:
-                    with self._lock:
-                        self._standing = standing
-            return child.wait()
-
-
-class _Events:
-    """What the program has said of a group's shards on standard error."""
-
-    def __init__(self, group: Group) -> None:
-        self.said: List[str] = []
-        self.failed: Dict[str, str] = {}
-        self.row_errors: Dict[str, Dict[str, int]] = {}
-        # Inputs are called as the list has them, or by their paths; pictures by both names.
-        self._inputs: Dict[str, str] = {}
-        self._outputs: Dict[str, str] = {}
-        for shard in group.shards:
-            path = without_query(shard)
-            self._inputs[without_query(list_entry(shard))] = self._inputs[path] = shard
-            output = group.out.rstrip("/") + "/" + path.rpartition("/")[2]
-            self._outputs[output] = self._outputs[output + ".jsonl"] = shard
-
-    def take(self, line: str) -> Dict[str, Any]:
-        """@return how far the program is, where the line says that"""
-        event = _object(line)
-        if event and event.get("event") != "error":
-            return event
-        if event:
-            self._take_error(event)
-            line = f"{event.get('error_class')}: {event.get('subject')}: {event.get('message')}"
-        # Enough to see why; the manifests have every row.
-        self.said = [*self.said[-19:], line.rstrip()]
-        return {}
-
-    def _take_error(self, event: Dict[str, Any]) -> None:
-        subject, message = str(event.get("subject")), str(event.get("message"))
-        shard = self._inputs.get(subject)
-        if shard is None and subject in self._outputs:
-            shard = self._outputs[subject]
-            self.failed.setdefault(shard, f"{subject}: {message}")
-            return
-        if shard is not None:
-            self.failed.setdefault(shard, message)
-        else:
-            shard = self._inputs.get(subject.partition(".tar: ")[0] + ".tar")
-        if shard is not None:
-            classes = self.row_errors.setdefault(shard, {})
-            name = str(event.get("error_class"))
-            classes[name] = classes.get(name, 0) + 1
-
-
-def _object(text: str) -> Dict[str, Any]:
-    """What JSON says, or {} where it is no object."""
-    if not text.startswith("{"):
-        return {}
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 @dataclasses.dataclass
@@ -344,7 +229,7 @@ class _Driver:
         self._gpus, self._cpus = self._share()
         given = any(word == "--jobs" or word.startswith("--jobs=") for word in options)
         jobs = [] if given else ["--jobs", str(max(1, self._cpus))]
-        self._actor = ray.remote(_Worker).options(
+        self._actor = ray.remote(Worker).options(
             num_gpus=self._gpus, num_cpus=self._cpus, max_concurrency=2, max_restarts=0)
         program = settings.program or os.environ.get("FRAMEWIRE_PROGRAM") or shutil.which("framewire")
         self._words = (program or "framewire", [*options, *jobs])
@@ -459,7 +344,7 @@ class _Driver:
         if ended["code"] == 2:
             raise WrongOptions(without_queries("\n".join(ended["said"]), group.shards))
         reason = "; ".join([f"exit code {ended['code']}", *ended["said"][-3:]])
-        if ended["code"] == _CANNOT_RUN:  # whatever the shards
+        if ended["code"] == CANNOT_RUN:  # whatever the shards
             self._again(job, reason, split=False)
             return
         outcome = _outcome(group, ended)
