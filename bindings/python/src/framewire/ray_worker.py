@@ -7,7 +7,6 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 from typing import Any, Dict, List, Sequence, TextIO
 
 from framewire.ray_shards import Group, list_entry, without_query
