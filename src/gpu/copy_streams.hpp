@@ -13,9 +13,9 @@
 namespace framewire::gpu {
 
 /// Streams for copies alone, which all other streams of a device use by turns. Lists in more
-/// hardware queues than these make fewer images/s. Presumably they share the bus copy by copy, so
-/// that all of them end together and the device waits: 7 us of copying and 10 of kernels an image,
-/// one behind the other, are the 59,000 below. No trace was taken.
+/// hardware queues than these made fewer images/s when all outputs of a batch were stored at once
+/// (kPackBlocks); since they are not, it has not been measured again. One list is copied at a time,
+/// whatever streams there are.
 ///
 /// Measured (16 streams, 32 hardware queues, 4,000 images of 1920×1080 under way from pinned
 /// memory; 1,000 images/s, in two orders of arrival):

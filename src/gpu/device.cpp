@@ -8,7 +8,7 @@ namespace framewire::gpu {
 
 void ask_for_hardware_queues() {
   // There is no function for it. Once, so that engines made at the same time do not write twice.
-  static const int asked = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "10", 0);
+  static const int asked = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   (void)asked;
 }
 

@@ -15,11 +15,11 @@ struct DeviceFacts {
   int compute_minor = 0;
 };
 
-/// Asks the driver for 10 hardware queues a device, unless CUDA_DEVICE_MAX_CONNECTIONS says
-/// otherwise. Streams share 8 by default, and what one of them enqueues then waits for what another
-/// one has under way, which may be a batch of a tenth of a second. More than 12 cost baseline files
-/// a tenth and more of their rate (docs/benchmarks/gpu.md). The driver listens until the process
-/// has used a device.
+/// Asks the driver for 32 hardware queues a device, the most there are, unless
+/// CUDA_DEVICE_MAX_CONNECTIONS says otherwise. Streams share 8 by default, and what one of them
+/// enqueues then waits for what another one has under way, which may be a batch of a tenth of a
+/// second. Figures: docs/benchmarks/gpu.md#fewer-stores-at-once. The driver listens until the
+/// process has used a device.
 void ask_for_hardware_queues();
 
 /// Hardware queues a device that CUDA_DEVICE_MAX_CONNECTIONS asks for; the driver's 8 if it does

@@ -361,33 +361,56 @@ __global__ void __launch_bounds__(kImageThreads)
   record.status = fits ? status : status | kTooLarge;
 }
 
-__global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch) {
-  gpu::grid_dependency_sync();
-  using Reduce = cub::BlockReduce<std::uint64_t, kPackThreads>;
-  __shared__ typename Reduce::TempStorage storage;
-  __shared__ std::uint64_t start;
-  std::uint64_t before = 0;
-  for (std::uint32_t i = threadIdx.x; i < blockIdx.x; i += kPackThreads) {
-    before += (batch.records[i].bytes + 15u) / 16 * 16;
-  }
-  before = Reduce(storage).Sum(before);
-  if (threadIdx.x == 0) start = before;
-  __syncthreads();
-  OutputRecord record = batch.records[blockIdx.x];
-  record.offset = start;
-  const std::uint32_t search = batch.encodes[blockIdx.x].search;
+constexpr std::uint32_t kPackWarps = kPackBlocks * kPackThreads / 32;
+
+/// In host memory.
+__device__ std::uint32_t packed_quads(const OutputRecord& record) {
+  return (record.bytes + 15u) / 16;
+}
+
+/// Stores a part of a stream, and with the first part its record.
+/// @param offset_quads  of the stream in host memory
+__device__ void pack_part(const EncodeView& batch, std::uint32_t stream, std::uint32_t part,
+                          std::uint32_t parts, std::uint64_t offset_quads) {
+  const std::uint32_t lane = threadIdx.x % 32;
+  OutputRecord record = batch.records[stream];
+  record.offset = offset_quads * 16;
+  const std::uint32_t search = batch.encodes[stream].search;
   record.quality = search != 0 ? batch.searches[search - 1].quality : 0;
   record.missed = search != 0 ? batch.searches[search - 1].missed : 0;
-  if (start + (record.bytes + 15u) / 16 * 16 > batch.host_capacity_bytes) {
+  if ((offset_quads + packed_quads(record)) * 16 > batch.host_capacity_bytes) {
     record.bytes = 0;
     record.status |= kTooLarge;
   }
-  const auto* from = reinterpret_cast<const uint4*>(batch.encodes[blockIdx.x].stuffed);
-  auto* to = reinterpret_cast<uint4*>(batch.host_output + start);
-  for (std::uint32_t i = threadIdx.x; i < (record.bytes + 15) / 16; i += kPackThreads) {
-    to[i] = from[i];
+  const auto* const from = reinterpret_cast<const uint4*>(batch.encodes[stream].stuffed);
+  auto* const to = reinterpret_cast<uint4*>(batch.host_output) + offset_quads;
+  const std::uint32_t quads = packed_quads(record);
+  const std::uint32_t each = (quads + parts - 1) / parts;
+  const std::uint32_t end = min((part + 1) * each, quads);
+  for (std::uint32_t i = part * each + lane; i < end; i += 32) to[i] = from[i];
+  if (lane == 0 && part == 0) batch.host_records[stream] = record;
+}
+
+/// Each warp packs some streams or parts of streams, one after the other.
+__global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch, std::uint32_t parts) {
+  gpu::grid_dependency_sync();
+  const std::uint32_t warp = (blockIdx.x * kPackThreads + threadIdx.x) / 32;
+  const std::uint32_t count = batch.encode_count * parts;
+  const std::uint32_t each = (count + kPackWarps - 1) / kPackWarps;
+  const std::uint32_t first = min(warp * each, count);
+  const std::uint32_t end = min(first + each, count);
+  std::uint64_t offset_quads = 0;
+  for (std::uint32_t i = threadIdx.x % 32; i < first / parts; i += 32) {
+    offset_quads += packed_quads(batch.records[i]);
   }
-  if (threadIdx.x == 0) batch.host_records[blockIdx.x] = record;
+  for (int step = 16; step > 0; step /= 2) {
+    offset_quads += __shfl_xor_sync(0xFFFFFFFFu, offset_quads, step);
+  }
+  for (std::uint32_t i = first; i < end; ++i) {
+    const std::uint32_t stream = i / parts;
+    pack_part(batch, stream, i % parts, parts, offset_quads);
+    if ((i + 1) % parts == 0) offset_quads += packed_quads(batch.records[stream]);
+  }
 }
 
 }  // namespace
@@ -409,7 +432,9 @@ void launch_stuff(const EncodeView& batch, const EncodeWork& work, cudaStream_t 
 }
 
 void launch_pack(const EncodeView& batch, cudaStream_t stream) {
-  gpu::launch(pack_kernel, batch.encode_count, kPackThreads, 0, stream, batch);
+  // Few streams are waited for, and divided.
+  const std::uint32_t parts = std::max(1u, kPackWarps / batch.encode_count);
+  gpu::launch(pack_kernel, kPackBlocks, kPackThreads, 0, stream, batch, parts);
 }
 
 }  // namespace framewire::codec::cuda
