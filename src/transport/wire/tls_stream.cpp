@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <base/file_descriptor.hpp>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <transport/wire/tls_stream.hpp>
 #include <utility>
@@ -50,16 +51,34 @@ BIO* make_bio(int fd) {
   return bio;
 }
 
+// Records without data in a row after which a peer is given up. Ours sends none; other TLS
+// libraries send a few tickets and renew a key now and then. Each KeyUpdate costs its reader more
+// than its sender.
+constexpr unsigned kMaxEmptyRecords = 32;
+
 class TlsStream final : public ByteStream {
  public:
   TlsStream(SslHandle ssl, base::FileDescriptor socket, std::string peer)
-      : socket_(std::move(socket)), ssl_(std::move(ssl)), peer_(std::move(peer)) {}
+      : socket_(std::move(socket)), ssl_(std::move(ssl)), peer_(std::move(peer)) {
+    SSL_set_msg_callback(ssl_.get(), count_record);
+    SSL_set_msg_callback_arg(ssl_.get(), &records_);
+  }
 
   Result<std::size_t> read(std::span<std::byte> to) override {
     std::size_t count = 0;
     ERR_clear_error();
     const int good = SSL_read_ex(ssl_.get(), to.data(), to.size(), &count);
-    return good == 1 ? Result<std::size_t>(count) : nothing(good);
+    if (good == 1) {
+      records_ = 0;
+      return count;
+    }
+    // The last one counts before all of it is here, and may be of data.
+    if (records_ > kMaxEmptyRecords + 1) {
+      return fail(StatusCode::kPeerLost,
+                  fmt::format("{} sent more than {} TLS records in a row that bring nothing", peer_,
+                              kMaxEmptyRecords));
+    }
+    return nothing(good);
   }
   Result<std::size_t> write(std::span<const std::byte> from) override {
     std::size_t count = 0;
@@ -73,6 +92,12 @@ class TlsStream final : public ByteStream {
   std::string peer() const override { return peer_; }
 
  private:
+  // OpenSSL shows the head of each record that it reads or writes.
+  static void count_record(int written, int, int type, const void*, std::size_t, SSL*,
+                           void* records) {
+    if (written == 0 && type == SSL3_RT_HEADER) ++*static_cast<unsigned*>(records);
+  }
+
   Result<std::size_t> nothing(int good) {
     const int error = SSL_get_error(ssl_.get(), good);
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return 0;
@@ -81,6 +106,7 @@ class TlsStream final : public ByteStream {
                 fmt::format("the connection to {} broke: {}", peer_, last_tls_error()));
   }
 
+  unsigned records_ = 0;  ///< read since the last one of data
   base::FileDescriptor socket_;
   SslHandle ssl_;
   std::string peer_;
