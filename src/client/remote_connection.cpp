@@ -97,7 +97,7 @@ Result<void> RemoteConnection::send(std::shared_ptr<const ipc::OutgoingMessage> 
   options.ttl_ms = kForEver_ms;
   options.work_ms = time_for(sent_bytes_ + bytes);
   const auto region = transport::Region::view(message->all());
-  Sent& kept = sent_.emplace_back(Sent{{}, std::move(message), request, false});
+  Sent& kept = sent_.emplace_back(Sent{{}, std::move(message), request});
   const auto offered = channel_.offer(region, 0, bytes, options);
   if (!offered) {
     sent_.pop_back();
@@ -134,6 +134,20 @@ bool RemoteConnection::take_back(std::uint64_t number) {
   return true;
 }
 
+bool RemoteConnection::count_while_kept(std::uint64_t number, std::uint64_t bytes) {
+  const auto found = std::ranges::find_if(
+      sent_, [number](const Sent& sent) { return sent.request && sent.request->number == number; });
+  if (found == sent_.end()) return false;
+  found->counted_bytes = bytes;
+  return true;
+}
+
+std::uint64_t RemoteConnection::counted_bytes() const noexcept {
+  std::uint64_t bytes = let_go_bytes_;
+  for (const Sent& sent : sent_) bytes += sent.counted_bytes;
+  return bytes;
+}
+
 Result<bool> RemoteConnection::progress() {
   bool moved = channel_.progress();
   if (channel_.lost()) {
@@ -162,6 +176,7 @@ Result<bool> RemoteConnection::drop_sent() {
     sent_bytes_ -= sent->message->bytes;
     if (sent->request) fetched_bytes_ += sent->message->bytes;
     if (sent->is_probe) is_probing_ = false;
+    let_go_bytes_ += sent->counted_bytes;
     sent_.erase(sent);
   }
   return moved;

@@ -59,6 +59,13 @@ class RemoteConnection {
                                   std::optional<Request> request);
   /// Takes an offer back. @return false where the server has begun to fetch it
   [[nodiscard]] bool take_back(std::uint64_t number);
+  /// Counts bytes of a request, which somebody has an answer to, as long as its message is kept.
+  /// @return whether it is; else nothing is counted
+  [[nodiscard]] bool count_while_kept(std::uint64_t number, std::uint64_t bytes);
+  /// Of the bytes that were counted, those whose message has been let go since the last call.
+  [[nodiscard]] std::uint64_t take_let_go() noexcept { return std::exchange(let_go_bytes_, 0); }
+  /// Those whose message is kept, or whose end nobody has heard of.
+  [[nodiscard]] std::uint64_t counted_bytes() const noexcept;
   /// Asks the server for a sign of life, which costs it nothing: it has to fetch a message. Does
   /// nothing while the last one is on its way.
   [[nodiscard]] Result<void> probe();
@@ -87,6 +94,7 @@ class RemoteConnection {
     std::shared_ptr<const ipc::OutgoingMessage> message;
     std::optional<Request> request;
     bool is_probe = false;
+    std::uint64_t counted_bytes = 0;  ///< see count_while_kept()
   };
   struct Fetch {
     transport::Transfer transfer;
@@ -108,6 +116,7 @@ class RemoteConnection {
   ipc::MessageHead welcome_;
   std::list<Sent> sent_;
   std::uint64_t sent_bytes_ = 0;
+  std::uint64_t let_go_bytes_ = 0;
   std::uint64_t fetched_bytes_ = 0;
   std::list<Fetch> fetches_;
   std::uint64_t fetching_bytes_ = 0;

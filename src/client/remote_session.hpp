@@ -82,6 +82,9 @@ class RemoteSession final : public ServerSession {
   [[nodiscard]] Result<bool> take_messages();
   [[nodiscard]] Result<void> take_message(RemoteConnection::Received received);
   [[nodiscard]] Result<void> take_answer(RemoteConnection::Received received);
+  void count_message(std::uint32_t slot);
+  void count_let_go(std::uint64_t bytes) noexcept;
+  void drop_connection() noexcept;
   [[nodiscard]] bool is_unanswered(std::uint32_t slot, std::uint64_t number) const;
   [[nodiscard]] bool connect_again(Status& why);
   void queue_again();
@@ -104,7 +107,7 @@ class RemoteSession final : public ServerSession {
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> queued_;  ///< capacity for all slots
   std::vector<RemoteConnection::Request> cancels_;
-  std::uint64_t input_bytes_ = 0;  ///< of all that is unanswered
+  std::uint64_t input_bytes_ = 0;  ///< of all that is unanswered, or whose message is still kept
   std::uint64_t next_number_ = 1;
   std::size_t unanswered_ = 0;
   std::vector<std::function<void()>> on_room_;

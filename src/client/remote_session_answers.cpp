@@ -33,13 +33,14 @@ void RemoteSession::receive() noexcept {
   } catch (...) {
     why = Status(StatusCode::kBusy, "no memory");
   }
-  connection_.reset();
+  drop_connection();
   fail_all(why);
 }
 
 Result<void> RemoteSession::serve() {
   while (!closing_) {
     auto moved = connection_->progress();
+    count_let_go(connection_->take_let_go());
     if (!moved) {
       // What the server said before it went is as good as ever.
       if (auto said = take_messages(); !said) return fail(said.error());
@@ -230,16 +231,47 @@ bool RemoteSession::is_unanswered(std::uint32_t slot, std::uint64_t number) cons
          slots_[slot].number == number;
 }
 
+/// The link may keep the message of a request that has an answer for a while: its bytes count until
+/// it is let go.
+void RemoteSession::count_message(std::uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  Slot& slot = slots_[index];
+  if (connection_->count_while_kept(slot.number, slot.input_bytes)) slot.input_bytes = 0;
+}
+
+/// Messages of requests that were answered before are kept no more.
+void RemoteSession::count_let_go(std::uint64_t bytes) noexcept {
+  if (bytes == 0) return;
+  std::vector<std::function<void()>> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    input_bytes_ -= bytes;
+    room_.notify_all();
+    tell.swap(on_room_);
+  }
+  tell_of_room(tell);
+}
+
+void RemoteSession::drop_connection() noexcept {
+  const std::uint64_t bytes = connection_ ? connection_->counted_bytes() : 0;
+  connection_.reset();
+  count_let_go(bytes);
+}
+
 Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
   const ipc::Message& message = received.message;
   const std::uint32_t index = message.head.slot;
   if (!is_unanswered(index, message.head.number)) {
     return connection_->lied(fmt::format("nothing was asked in slot {}, or something else", index));
   }
+  if (connection_->take_back(message.head.number)) {
+    return connection_->lied(fmt::format("an answer to what was not fetched, in slot {}", index));
+  }
   if (message.head.type == ipc::MessageType::kFailed) {
     const auto status = ipc::read_error(message.text);
     if (!status) return connection_->lied("its error is damaged");
     if (hold_back(index, *status)) return {};
+    count_message(index);
     has_answered_ = true;
     if (status->code() != StatusCode::kBusy) note_answer();
     fail_slot(index, *status);
@@ -247,6 +279,7 @@ Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
   }
   auto report = ipc::read_report(message.text);
   if (!report) return connection_->lied("its report is damaged");
+  count_message(index);
   note_answer();
   Order order = free_slot(index);
   if (order.view) {
@@ -269,7 +302,7 @@ bool RemoteSession::connect_again(Status& why) {
   if (retries_left_ == 0 || !may_pass(why.code()) || connection_->server_lied()) return false;
   --retries_left_;
   const auto unfetched = connection_->unfetched();
-  connection_.reset();
+  drop_connection();
   draining_ = false;
   drop_used_up(unfetched);
   ConnectTries tries(base::moment_after(place_.options.timeout));

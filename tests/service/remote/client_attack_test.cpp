@@ -130,6 +130,36 @@ TEST_F(RemoteHostileServerAttack, AnswersToWhatWasNotAskedEndTheConnection) {
   });
 }
 
+// Such messages would stay with the client, which would count none of their bytes.
+TEST_F(RemoteHostileServerAttack, AnAnswerToWhatWasNotFetchedEndsTheConnection) {
+  for (const bool resized : {false, true}) {
+    play([resized](PlayedEnd& server) {
+      ASSERT_TRUE(server.next());
+      server.offer(PlayedEnd::welcome());
+      const auto offered = [&] {
+        return server.channel().credits(transport::Direction::kGet) != 0;
+      };
+      ASSERT_TRUE(server.until(offered));
+      ipc::MessageHead head;
+      head.type = ipc::MessageType::kResized;
+      head.number = 1;
+      std::array<std::byte, 2000> text;
+      const auto bytes = ipc::write_report({}, text);
+      server.offer(resized ? PlayedEnd::make(
+                                 head, {reinterpret_cast<const char*>(text.data()), bytes}, photo())
+                           : failed(0, 1));
+      (void)server.until([] { return false; });
+    });
+    auto client = come();
+    ASSERT_TRUE(client) << client.error().to_string();
+    const auto made = client->resize(photo(), width(20));
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code(), StatusCode::kPeerLost) << made.error().to_string();
+    EXPECT_THAT(made.error().message(), HasSubstr("was not fetched"));
+    playing_.get();
+  }
+}
+
 TEST_F(RemoteHostileServerAttack, AnAnswerThatComesTwiceIsGivenOnce) {
   play([](PlayedEnd& server) {
     ASSERT_TRUE(server.next());
