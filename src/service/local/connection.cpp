@@ -31,9 +31,11 @@ Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 LocalConnection::LocalConnection(const ConnectionContext& context, FairShare::User user,
                                  ipc::SharedPages pages, RegisteredMemory memory,
-                                 transport::shared::LocalPeer peer)
+                                 transport::shared::LocalPeer peer,
+                                 std::shared_ptr<base::WakeEvent> event)
     : engine_(context.engine),
       counters_(context.counters),
+      event_(std::move(event)),
       share_(context.share, user, *event_),
       peer_(std::move(peer)),
       pages_(std::move(pages)),

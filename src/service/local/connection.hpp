@@ -41,8 +41,10 @@ class LocalConnection {
   /// @param user    who shares with other connections of the same user what the engine takes
   /// @param memory  the pages' input area with its guard, registered with the engine
   /// @param peer    the client, which has been greeted; its socket does not block
+  /// @param event   wakes the connection's thread; valid
   LocalConnection(const ConnectionContext& context, FairShare::User user, ipc::SharedPages pages,
-                  RegisteredMemory memory, transport::shared::LocalPeer peer);
+                  RegisteredMemory memory, transport::shared::LocalPeer peer,
+                  std::shared_ptr<base::WakeEvent> event);
   ~LocalConnection();
   LocalConnection(const LocalConnection&) = delete;
   LocalConnection& operator=(const LocalConnection&) = delete;
@@ -117,7 +119,7 @@ class LocalConnection {
 
   PictureEngine& engine_;
   ClientCounters& counters_;
-  std::shared_ptr<base::WakeEvent> event_ = std::make_shared<base::WakeEvent>();
+  const std::shared_ptr<base::WakeEvent> event_;
   FairShare::Member share_;
   transport::shared::LocalPeer peer_;
   ipc::SharedPages pages_;

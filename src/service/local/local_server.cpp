@@ -280,6 +280,9 @@ class LocalServer::Impl {
     auto pages = ipc::SharedPages::make(sizes);
     if (!pages) return refuse(pages.error());
     auto registered = engine_.register_memory(pages->input_with_guard());
+    // Before the client is welcome: without an event nobody could end its thread.
+    auto event = std::make_shared<base::WakeEvent>();
+    if (!event->valid()) return refuse({StatusCode::kBusy, "no descriptor is left for an event"});
     if (!registered) return refuse(registered.error());
     ipc::Word word;
     word.slots = sizes.slots;
@@ -291,7 +294,8 @@ class LocalServer::Impl {
     pages->close_file();
     const ConnectionContext context{engine_, share_, counters_, options_.limits, true};
     auto connection = std::make_unique<LocalConnection>(context, client.uid, std::move(*pages),
-                                                        std::move(*registered), std::move(peer));
+                                                        std::move(*registered), std::move(peer),
+                                                        std::move(event));
     const std::lock_guard lock(mutex_);
     client.connection = std::move(connection);
     if (shows_out_) client.connection->stop();

@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <atomic>
-#include <tests/service/local/local_server_fixture.hpp>
+#include <tests/service/local/raw_client.hpp>
+#include <tests/service/support/failing_events.hpp>
 #include <tests/service/support/failing_threads.hpp>
 
 namespace framewire::service::local::test {
 namespace {
 
+using service::test::FailingEvents;
 using service::test::FailingThreads;
 using testing::HasSubstr;
 
@@ -52,6 +54,22 @@ TEST(LocalStartAttack, AClientThatGetsNoThreadOfItsOwnIsBusy) {
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().code(), StatusCode::kBusy);
   EXPECT_THAT(client.error().message(), HasSubstr("fw-client"));
+}
+
+using LocalEventAttack = LocalServerTest;
+
+// A connection without an event could neither be woken nor ended: who asks for one is told so.
+TEST_F(LocalEventAttack, AClientWithoutAnEventIsNotWelcome) {
+  start();
+  {
+    const FailingEvents failing;
+    EXPECT_THROW(RawClient(folder_.socket()), std::runtime_error);
+  }
+  ASSERT_TRUE(soon([&] { return !events().empty(); }));
+  EXPECT_EQ(events()[0].kind, LocalEvent::Kind::kRefused);
+  EXPECT_EQ(events()[0].status.code(), StatusCode::kBusy);
+  EXPECT_THAT(events()[0].status.message(), HasSubstr("no descriptor"));
+  EXPECT_TRUE(connect().resize(photo(), width(20)));
 }
 
 }  // namespace

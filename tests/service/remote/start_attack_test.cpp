@@ -1,12 +1,15 @@
 // Clients for whom there is no thread are told of, and the next one is served.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tests/service/remote/played_end.hpp>
 #include <tests/service/remote/remote_server_fixture.hpp>
+#include <tests/service/support/failing_events.hpp>
 #include <tests/service/support/failing_threads.hpp>
 
 namespace framewire::service::remote::test {
 namespace {
 
+using service::test::FailingEvents;
 using service::test::FailingThreads;
 using testing::HasSubstr;
 
@@ -23,6 +26,21 @@ TEST_F(RemoteStartAttack, AClientWithoutAThreadIsToldOfAndCounted) {
   EXPECT_THAT(why.message(), HasSubstr("fw-remote-peer"));
   EXPECT_EQ(counters_.refused_connections, 1u);
   EXPECT_EQ(server_->stats().clients, 0u);
+  EXPECT_TRUE(connect().resize(photo(), width(20)));
+}
+
+TEST_F(RemoteStartAttack, AClientWithoutAnEventIsNotWelcome) {
+  start();
+  {
+    const FailingEvents failing;
+    PlayedEnd client(transport::connect(address(), session()).value());
+    client.offer(PlayedEnd::hello());
+    const auto why = client.last_word();
+    ASSERT_TRUE(why);
+    EXPECT_EQ(why->code(), StatusCode::kBusy);
+    EXPECT_THAT(why->message(), HasSubstr("no descriptor"));
+  }
+  EXPECT_EQ(end_of(RemoteEvent::Kind::kRefused).code(), StatusCode::kBusy);
   EXPECT_TRUE(connect().resize(photo(), width(20)));
 }
 
