@@ -194,7 +194,10 @@ class LocalServer::Impl {
       return fail(StatusCode::kDenied, fmt::format("user {} is not served here", client.uid));
     }
     const ipc::AreaSizes sizes = granted(hello, options_);
-    client.bytes = sizes.input_bytes + sizes.output_bytes;
+    // With what slots take, which is more than small areas do.
+    const auto layout = ipc::Layout::make(sizes);
+    if (!layout) return fail(layout.error());
+    client.bytes = layout->total;
     if (auto within = check_share(client); !within) return fail(within.error());
     const auto served = std::ranges::count_if(clients_, [](const auto& c) { return !c->done; });
     if (static_cast<std::size_t>(served) >= options_.max_clients) {
@@ -277,12 +280,12 @@ class LocalServer::Impl {
       (void)peer.send(std::as_bytes(std::span(&word, 1)));
       return fail(why);
     };
-    auto pages = ipc::SharedPages::make(sizes);
-    if (!pages) return refuse(pages.error());
-    auto registered = engine_.register_memory(pages->input_with_guard());
     // Before the client is welcome: without an event nobody could end its thread.
     auto event = std::make_shared<base::WakeEvent>();
     if (!event->valid()) return refuse({StatusCode::kBusy, "no descriptor is left for an event"});
+    auto pages = ipc::SharedPages::make(sizes);
+    if (!pages) return refuse(pages.error());
+    auto registered = engine_.register_memory(pages->input_with_guard());
     if (!registered) return refuse(registered.error());
     ipc::Word word;
     word.slots = sizes.slots;

@@ -43,8 +43,9 @@ struct LocalServerOptions {
   std::uint32_t slots = 1024;                             ///< requests of one client at a time
   std::uint64_t input_bytes = std::uint64_t{512} << 20;   ///< memory for inputs of one client
   std::uint64_t output_bytes = std::uint64_t{256} << 20;  ///< memory for its outputs
-  /// What all clients together may hold of both. Streams that have no room in a client's memory are
-  /// kept in ours for a while: as many bytes again as it has for outputs, at most.
+  /// What all clients together may hold of both, with the memory of their slots. Streams that have
+  /// no room in a client's memory are kept in ours for a while: as many bytes again as it has for
+  /// outputs, at most.
   std::uint64_t total_bytes = std::uint64_t{4} << 30;
   /// Requests of all clients that the engine has at a time; 0: as many as it takes. Who shares the
   /// engine with others says how many may stand in its queue before theirs.
