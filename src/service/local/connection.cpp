@@ -275,13 +275,42 @@ void LocalConnection::drop_expired() {
 ///
 /// While an answer waits for room in the output area the client gets nothing more done: it has
 /// enough to read. Before that, no more is begun than what streams as large as the last ones would
-/// fill, here and in the memory that we keep them in; so that answers are rarely `busy`.
+/// fill, here and in the memory that we keep them in; so that answers are rarely `busy`. Nor are
+/// there more inputs in work than the client's own memory holds, since each may be copied.
 std::size_t LocalConnection::may_hand_in() const {
   if (!kept_.empty()) return 0;
   const std::uint64_t room =
       (outputs_.free_bytes() + outputs_.bytes() - kept_bytes_) / expected_bytes_;
   const std::size_t streams = room > in_work_ ? room - in_work_ : in_work_ == 0 ? 1 : 0;
-  return std::min(streams, share_.allowance());
+  return within_input_bytes(std::min({streams, share_.allowance(), queued()}));
+}
+
+/// Called with the lock held. How many of the next requests, at most so many, may be in work with
+/// what is: one may always, since no input is larger than the memory for them.
+std::size_t LocalConnection::within_input_bytes(std::size_t most) const {
+  std::uint64_t room = pages_.layout().sizes.input_bytes - in_work_bytes_;
+  most = std::min(most, kGroup);
+  for (std::size_t i = 0; i < most; ++i) {
+    const std::uint64_t bytes = requests_[first_ + i].jpeg.size();
+    if (bytes > room) return i;
+    room -= bytes;
+  }
+  return most;
+}
+
+/// Called with the lock held.
+void LocalConnection::enter_work(std::span<const EngineRequest> group) {
+  in_work_ += group.size();
+  for (const EngineRequest& request : group) {
+    slots_[request.tag].input_bytes = request.jpeg.size();
+    in_work_bytes_ += request.jpeg.size();
+  }
+}
+
+/// Called with the lock held, before the slot can be used again. The request counts in in_work_
+/// until nothing of the connection is touched any more for its sake.
+void LocalConnection::leave_work(std::uint32_t slot) noexcept {
+  in_work_bytes_ -= std::exchange(slots_[slot].input_bytes, 0);
 }
 
 void LocalConnection::hand_in() {
@@ -290,11 +319,10 @@ void LocalConnection::hand_in() {
       const std::lock_guard lock(mutex_);
       return may_hand_in();
     }();
-    const std::size_t count = std::min({queued(), allowed, kGroup});
-    if (count == 0) return;
-    const std::size_t taken = hand_in(count);
+    if (allowed == 0) return;
+    const std::size_t taken = hand_in(allowed);
     first_ += taken;
-    if (taken < count) return;
+    if (taken < allowed) return;
   }
   if (queued() != 0) return;
   share_.set_waiting(false);
@@ -306,12 +334,12 @@ void LocalConnection::hand_in() {
 /// @return how many of the first `count` are done with
 std::size_t LocalConnection::hand_in(std::size_t count) {
   shorten_deadlines(count);
+  const std::span group = std::span(requests_).subspan(first_, count);
   {
     const std::lock_guard lock(mutex_);
-    in_work_ += count;
+    enter_work(group);
   }
   share_.entered(count);
-  const std::span group = std::span(requests_).subspan(first_, count);
   std::size_t taken = 0;
   try {
     copy_inputs(group);
@@ -327,15 +355,20 @@ std::size_t LocalConnection::hand_in(std::size_t count) {
   share_.refused(count - taken);
   const std::lock_guard lock(mutex_);
   in_work_ -= count - taken;
+  for (const EngineRequest& request : group.subspan(taken)) {
+    leave_work(static_cast<std::uint32_t>(request.tag));
+  }
   return taken;
 }
 
 /// The client can write to its inputs while the engine has them. What is larger than the limit says
-/// stays where it is: its size alone is looked at. Throws std::bad_alloc where there is no memory.
+/// stays where it is: its size alone is looked at. What the engine has refused before has its copy.
+/// Throws std::bad_alloc where there is no memory.
 void LocalConnection::copy_inputs(std::span<EngineRequest> group) {
   if (!engine_.needs_stable_inputs()) return;
   for (EngineRequest& request : group) {
     if (request.jpeg.size() > request.options.limits.max_input_bytes) continue;
+    if (slots_[request.tag].copy.keeper != nullptr) continue;
     auto copy = engine_.input_slice(request.jpeg.size());
     if (!copy) throw std::bad_alloc();
     ipc::copy_once(copy->bytes.data(), request.jpeg.data(), request.jpeg.size());

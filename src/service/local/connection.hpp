@@ -72,6 +72,7 @@ class LocalConnection {
     std::uint64_t kept_bytes = 0;    ///< counted for it
     std::uint32_t report_bytes = 0;  ///< of an answer that waits for room
     InputSlice copy;                 ///< of the input, where the engine needs one
+    std::uint64_t input_bytes = 0;   ///< counted in in_work_bytes_
     std::stop_source stop;
   };
 
@@ -96,6 +97,9 @@ class LocalConnection {
   void hand_in();
   std::size_t hand_in(std::size_t count);
   [[nodiscard]] std::size_t may_hand_in() const;
+  [[nodiscard]] std::size_t within_input_bytes(std::size_t most) const;
+  void enter_work(std::span<const EngineRequest> group);
+  void leave_work(std::uint32_t slot) noexcept;
   [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> group);
   void copy_inputs(std::span<EngineRequest> group);
   void shorten_deadlines(std::size_t count);
@@ -146,6 +150,8 @@ class LocalConnection {
   OutputAllocator outputs_;
   std::size_t busy_ = 0;     ///< slots
   std::size_t in_work_ = 0;  ///< requests that the engine has
+  /// Of their inputs; each may be a copy by now, also where several are one place in the memory.
+  std::uint64_t in_work_bytes_ = 0;
   std::uint64_t kept_bytes_ = 0;
   /// Room for about the largest stream of late; 64 KiB until there is one.
   std::uint64_t expected_bytes_ = std::uint64_t{64} << 10;

@@ -59,6 +59,7 @@ void LocalConnection::answered(std::span<const Completion> answers) noexcept {
   {
     const std::lock_guard lock(mutex_);
     for (const Completion& answer : answers) {
+      leave_work(static_cast<std::uint32_t>(answer.tag));
       put_answer(static_cast<std::uint32_t>(answer.tag), answer.result);
     }
     completions_.publish();
