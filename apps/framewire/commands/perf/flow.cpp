@@ -5,6 +5,7 @@
 #include <chrono>
 #include <commands/perf/flow.hpp>
 #include <cstring>
+#include <optional>
 #include <transport/device.hpp>
 #include <transport/device_copy.hpp>
 #include <transport/ring.hpp>
@@ -23,14 +24,18 @@ constexpr std::uint64_t kSlotsTogether = std::uint64_t{1} << 20;
 // Looks without an event, 20 to 50 µs of them, before each one gives the core away: the other end
 // may need it. Measured with both ends on one core: without, 4 KiB took 4 ms, the kernel's tick.
 constexpr unsigned kLooksBeforeYield = 1000;
-constexpr std::uint32_t kDeadline_ms = 10'000;
+constexpr auto kDeadline_ms = static_cast<std::uint32_t>(kPerfPatience.count());
 constexpr std::uint32_t kHour_ms = 3'600'000;
 
 // Sends and receives the messages of one row, as far as credits allow.
 class Flow {
  public:
-  Flow(Channel& channel, PerfMemory& memory, const PerfRow& row)
-      : channel_(channel), memory_(memory), row_(row), slots_(memory.slots(row)) {
+  Flow(Channel& channel, PerfMemory& memory, const PerfRow& row, std::chrono::milliseconds patience)
+      : channel_(channel),
+        memory_(memory),
+        row_(row),
+        patience_(patience),
+        slots_(memory.slots(row)) {
     transfer_.deadline_ms = kDeadline_ms;
     transfer_.checksum = row.verify;
   }
@@ -49,7 +54,8 @@ class Flow {
   }
   Result<bool> send_one() {
     if (credits_ == 0) credits_ = channel_.credits(Direction::kPut);
-    if (credits_ == 0) return false;
+    if (credits_ == 0) return await_lease();
+    lease_by_.reset();
     --credits_;
     const auto lease = channel_.take_lease(Direction::kPut);
     if (!lease) return fail(lease.error());
@@ -82,6 +88,13 @@ class Flow {
   [[nodiscard]] std::uint64_t confirmed() const { return confirmed_; }
 
  private:
+  // Each lease has its own time, from when it is first missed.
+  Result<bool> await_lease() {
+    const auto now = base::coarse_now();
+    if (!lease_by_) lease_by_ = now + patience_;
+    if (now >= *lease_by_) return fail(StatusCode::kDeadline, "the peer offers nothing any more");
+    return false;
+  }
   Result<void> collect(transport::Ring<Transfer>& transfers, std::uint64_t& count) {
     while (!transfers.empty() && channel_.done(transfers.front())) {
       const auto done = channel_.take_result(transfers.front());
@@ -95,6 +108,7 @@ class Flow {
   Channel& channel_;
   PerfMemory& memory_;
   const PerfRow& row_;
+  std::chrono::milliseconds patience_;
   std::uint32_t slots_;
   transport::TransferOptions transfer_;
   transport::Ring<Transfer> offers_;
@@ -105,6 +119,7 @@ class Flow {
   std::uint64_t sent_ = 0;
   std::uint64_t confirmed_ = 0;
   std::uint64_t idle_looks_ = 0;
+  std::optional<Clock::time_point> lease_by_;  ///< while one is missing
 };
 
 // One round of a window each way, or one way only. Without pauses the next windows are begun as far
@@ -243,8 +258,8 @@ std::uint64_t PerfMemory::slot(std::uint32_t index, std::uint64_t size_bytes) co
 }
 
 Result<std::vector<double>> run_row(Channel& channel, PerfMemory& memory, const PerfRow& row,
-                                    bool client) {
-  Flow flow(channel, memory, row);
+                                    bool client, std::chrono::milliseconds patience) {
+  Flow flow(channel, memory, row, patience);
   std::vector<double> times_us;
   times_us.reserve(row.rounds);
   const bool both = row.test == PerfTest::kBothWays;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <connection/place.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
@@ -54,11 +55,16 @@ class PerfMemory {
   std::uint64_t largest_bytes_ = 0;
 };
 
+/// How long each message, and each lease for one, is waited for.
+inline constexpr std::chrono::milliseconds kPerfPatience{10'000};
+
 /// Runs one row. A message counts as delivered once the receiver has confirmed it.
-/// @param client  who begins, and whose times are wanted
+/// @param client    who begins, and whose times are wanted
+/// @param patience  with a peer that offers no memory
 /// @return microseconds of each timed round, in order; peer_lost, deadline, io_error (verify)
-[[nodiscard]] Result<std::vector<double>> run_row(transport::Channel& channel, PerfMemory& memory,
-                                                  const PerfRow& row, bool client);
+[[nodiscard]] Result<std::vector<double>> run_row(
+    transport::Channel& channel, PerfMemory& memory, const PerfRow& row, bool client,
+    std::chrono::milliseconds patience = kPerfPatience);
 
 /// Tells the server what comes next. @return as run_row()
 [[nodiscard]] Result<void> announce(transport::Channel& channel, PerfMemory& memory,
