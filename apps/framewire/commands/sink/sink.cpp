@@ -11,6 +11,7 @@
 #include <command_line/numbers.hpp>
 #include <commands/sink/frame_writer.hpp>
 #include <commands/sink/kept_frames.hpp>
+#include <commands/sink/latency.hpp>
 #include <connection/connection.hpp>
 #include <connection/place.hpp>
 #include <connection/security.hpp>
@@ -143,7 +144,7 @@ class Reception {
  private:
   void note_time(const frames::PictureHeader& header) {
     last_ = Clock::now();
-    const float ms = static_cast<float>(now_ns() - header.timestamp_ns) / 1e6F;
+    const float ms = latency_ms(header.timestamp_ns, now_ns());
     // The latest kMaxLatencies frames of a long connection count.
     if (latencies_ms_.size() < kMaxLatencies) {
       latencies_ms_.push_back(ms);
