@@ -26,17 +26,18 @@ def choose_targets(paths, out):
 
 
 async def thumbnail(engine, path, target):
-    """The path of what was written, or why nothing was."""
+    """What was written, or why nothing was, as a line; and whether it was."""
     try:
         jpeg = await asyncio.to_thread(path.read_bytes)
         result = await engine.aresize(jpeg, size="480x", quality=80)
         await asyncio.to_thread(target.write_bytes, result.jpeg)
     except (framewire.Error, OSError) as error:
-        return f"{path}: {error}"
-    return f"{target}: {len(result.jpeg)} bytes"
+        return f"{path}: {error}", False
+    return f"{target}: {len(result.jpeg)} bytes", True
 
 
 async def main():
+    """The exit code: 1 where a thumbnail is missing."""
     if len(sys.argv) < 3:
         sys.exit(__doc__.splitlines()[0])
     out = pathlib.Path(sys.argv[1])
@@ -45,9 +46,13 @@ async def main():
     with framewire.Engine() as engine:
         # An engine takes as many as its queue holds; further ones wait here for their turn.
         tasks = [thumbnail(engine, path, target) for target, path in targets.items()]
+        whole = True
         for done in asyncio.as_completed(tasks):
-            print(await done)
+            line, made = await done
+            whole = whole and made
+            print(line)
+    return 0 if whole else 1
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    sys.exit(asyncio.run(main()))

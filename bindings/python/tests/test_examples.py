@@ -34,23 +34,24 @@ def folder(tmp_path, photo):
     return made
 
 
-def run(example, *arguments, needs=()):
+def run(example, *arguments, needs=(), code=0):
     for package in needs:
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     ran = subprocess.run([sys.executable, "-I", EXAMPLES / example, *map(str, arguments)],
                          capture_output=True, text=True, timeout=300, env=environment)
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == code, ran.stderr
     return ran
 
 
 def test_asyncio(folder, tmp_path):
     out = tmp_path / "out"
-    ran = run("asyncio_thumbnails.py", out, *sorted(folder.iterdir()), folder / "none.jpg")
+    ran = run("asyncio_thumbnails.py", out, *sorted(folder.iterdir()), folder / "none.jpg", code=1)
     assert sorted(path.name for path in out.iterdir()) == [f"{number}.jpg" for number in range(5)]
     assert "bad.jpg: no JPEG" in ran.stdout
     assert "none.jpg: [Errno 2]" in ran.stdout
+    run("asyncio_thumbnails.py", out, folder / "0.jpg")
 
 
 def test_asyncio_replaces_neither_an_original_nor_another_thumbnail(folder, tmp_path):
