@@ -71,6 +71,30 @@ TEST(CliServeSettings, OneFolderAlone) {
   EXPECT_TRUE(contains(ran.err, "folder: ")) << ran.err;
 }
 
+// Values as other programs' files have them.
+TEST(CliServeSettings, TextsWithoutQuotesAreTold) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "a.toml";
+  const std::string hint =
+      "; accepted: a number, true or false, or a text in quotes, such as \"10G\"";
+  const auto said = [&](const std::string& line) {
+    write_text(file, "\n" + line + "\nqueue = 3\n");
+    const Ran ran = run_program({"serve", "--config", file, "--check"});
+    EXPECT_EQ(ran.exit_code, 2) << line;
+    EXPECT_TRUE(contains(ran.err, "a.toml:2: ")) << line << "\n" << ran.err;
+    return ran.err;
+  };
+  for (const char* line :
+       {"cache-size = 10G", "folder = photos", "folder = /srv/photos", "folder = ./photos",
+        "ttl = 10s", "listen = 127.0.0.1:8080", "listen = localhost:80", "secret = nonsense",
+        "secret = fab", "remote = True", "keys = [aa]", "folder = 2024-photos"}) {
+    EXPECT_TRUE(contains(said(line), hint)) << line;
+  }
+  for (const char* line : {"folder = \"photos", "queue =", "a b = 1"}) {
+    EXPECT_FALSE(contains(said(line), "in quotes")) << line;
+  }
+}
+
 // Whatever finds the mistake, and however late.
 TEST(CliServeSettings, MistakesInTheFileNameItsLine) {
   const TemporaryFolder folder;

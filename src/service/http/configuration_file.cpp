@@ -46,6 +46,19 @@ std::optional<std::string> scalar_text(std::string_view key, const toml::node& n
   return std::nullopt;
 }
 
+// The parser's message, with a hint where the mistake may be a text without quotes. The message
+// begins with what the parser took the value for: a digit begins a number or a time, and 't' a
+// flag.
+std::string describe(std::string_view problem) {
+  std::string text(problem);
+  const std::string_view taken_for = problem.substr(0, problem.find(':'));
+  for (const char* kind : {"value", "integer", "floating-point", "boolean", "date", "time"}) {
+    if (!taken_for.ends_with(kind)) continue;
+    return text + "; accepted: a number, true or false, or a text in quotes, such as \"10G\"";
+  }
+  return text;
+}
+
 // Members of the settings in C++ and keys of other programs have underscores.
 std::string describe_unknown(std::string_view key) {
   std::string dashed(key);
@@ -77,8 +90,7 @@ Result<GivenSettings> read_toml(std::string_view text, std::string_view name) {
   }
   const toml::parse_result parsed = toml::parse(text, name);
   if (!parsed) {
-    return refuse(name, parsed.error().source().begin.line,
-                  std::string(parsed.error().description()));
+    return refuse(name, parsed.error().source().begin.line, describe(parsed.error().description()));
   }
   GivenSettings given;
   for (const auto& [key, node] : parsed.table()) {
