@@ -201,6 +201,27 @@ TEST_F(CliMistakes, ATableIsNotReplacedByAnEmptyOne) {
   EXPECT_TRUE(read_tree(folder_.path()) == before);
 }
 
+// A wrong folder would pass for one in which all is done.
+TEST_F(CliMistakes, AReportOfNothingIsRefused) {
+  const std::string says =
+      "in: found no manifest here; accepted: the folder of a batch's manifests";
+  refused({"report", "in"}, says);
+  refused({"report", "in", "--retry-list"}, says);
+  refused({"report", "in", "--json"}, says);
+  refused({"report", "in", "--failures"}, says);
+  EXPECT_EQ(run({"report", "in", "x/{0..1}.tar"}).exit_code, 1) << "these are missing";
+  make_shard("s", 1);
+  ASSERT_EQ(run({"batch", "in/s.tar", "out"}).exit_code, 0);
+  EXPECT_EQ(run({"report", "out"}).exit_code, 0);
+}
+
+TEST_F(CliMistakes, ATableIsNotWrittenToStandardOutput) {
+  make_shard("s", 1);
+  ASSERT_EQ(run({"batch", "in/s.tar", "made"}).exit_code, 0);
+  refused({"report", "made", "--parquet", "-"},
+          "--parquet: a table is not written to standard output; accepted: a file");
+}
+
 TEST_F(CliMistakes, InspectSaysAnErrorOnStandardErrorToo) {
   const Ran text = run({"inspect", "hi.txt"});
   EXPECT_EQ(text.exit_code, 1);

@@ -79,9 +79,20 @@ bool is_whole(const dataset::DatasetReport& report) {
          report.unreadable.empty() && report.missing.empty();
 }
 
-// A table of no rows would replace one of many.
 bool has_no_manifest(const dataset::DatasetReport& report) {
   return report.shards == 0 && report.without_output.empty() && report.unreadable.empty();
+}
+
+// Shards that are listed are missing then, which is an answer. Without a list a wrong folder would
+// pass for one in which all is done, and a table of no rows would replace one of many.
+Result<void> check_without_manifest(const ReportCommand& command, bool table) {
+  if (!table && !command.options.expected.empty()) return {};
+  return fail(Status(StatusCode::kInvalidInput,
+                     table ? "--parquet: found no manifest here; accepted: the folder of a batch's "
+                             "manifests"
+                           : "found no manifest here; accepted: the folder of a batch's manifests, "
+                             "or the names of the shards that went in behind it")
+                  .about(command.options.manifests));
 }
 
 /// By the paths of what is to be made again, the names that it has.
@@ -233,6 +244,10 @@ int run_report(const Arguments& arguments) {
   if (list && (rows || arguments.has("json"))) {
     return report_usage("report", "--retry-list prints names alone; give it without the others");
   }
+  if (arguments.get("parquet") == "-") {
+    return report_usage("report",
+                        "--parquet: a table is not written to standard output; accepted: a file");
+  }
   bool printed = true;
   if (rows) {
     command->options.on_failed = [&](const dataset::FailedRow& row) {
@@ -261,11 +276,10 @@ int run_report(const Arguments& arguments) {
   }
   const auto report = dataset::make_report(command->options);
   if (!report) return refuse(report.error());
-  if (parquet && has_no_manifest(*report)) {
-    return refuse(Status(StatusCode::kInvalidInput,
-                         "--parquet: found no manifest here; accepted: the folder of a batch's "
-                         "manifests")
-                      .about(command->options.manifests));
+  if (has_no_manifest(*report)) {
+    if (auto meant = check_without_manifest(*command, parquet.has_value()); !meant) {
+      return refuse(meant.error());
+    }
   }
   if (parquet && !parquet->finish()) return kEnvironment;
   if (list) {
