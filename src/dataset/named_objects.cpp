@@ -2,6 +2,7 @@
 #include <batch/names.hpp>
 #include <cstring>
 #include <dataset/named_objects.hpp>
+#include <dataset/object_names.hpp>
 #include <optional>
 #include <utility>
 
@@ -42,9 +43,9 @@ class NamedObjectSource final : public batch::Source {
     input.label = store::without_query(picture.path);
     input.name = picture.name;
     input.tag = next_++;
-    if (auto good = batch::check_name(input.name); !good) {
-      input.error = Status(good.error().code(), good.error().message()).about(input.label);
-    }
+    auto good = check_web_name(input.label);
+    if (good) good = batch::check_name(input.name);
+    if (!good) input.error = Status(good.error().code(), good.error().message()).about(input.label);
     return input;
   }
   Result<std::unique_ptr<batch::OpenInput>> open(const batch::Input& input) const override {

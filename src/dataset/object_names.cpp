@@ -20,6 +20,19 @@ std::size_t first_wildcard(const store::ObjectUrl& url) {
   return store::is_web_url(url.bucket) ? std::string::npos : url.key.find_first_of(kWildcards);
 }
 
+bool has_web_wildcard(const std::string& url) {
+  return store::is_web_url(url) && store::without_query(url).find('*') != std::string::npos;
+}
+
+// Without the query, which may be a signature.
+Status not_listed(const std::string& url, std::string_view why) {
+  return Status(StatusCode::kInvalidInput,
+                std::string(why) +
+                    ", and web servers have no listing; accepted: whole names, or braces, such as "
+                    "train-{000000..000009}.tar")
+      .about(std::string(store::without_query(url)));
+}
+
 // That path up to and with the last '/' before a wildcard: what all shards of a URL lie below.
 std::string folder_of(const store::ObjectUrl& url) {
   const std::string path = path_of(url, url.key.substr(0, first_wildcard(url)));
@@ -105,6 +118,16 @@ bool matches(std::string_view pattern, std::string_view key) noexcept {
   return pattern.find_first_not_of('*', at) == std::string_view::npos;
 }
 
+Result<void> check_web_name(const std::string& word) {
+  if (!store::is_web_url(word)) return {};
+  // Others refuse what is no address, without the password that it may hold.
+  const auto url = store::parse_object_url(word);
+  if (!url) return {};
+  if (has_web_wildcard(word)) return fail(not_listed(word, "has a wildcard"));
+  if (!path_of(*url, url->key).ends_with('/')) return {};
+  return fail(not_listed(word, "is the name of a folder"));
+}
+
 Result<std::vector<NamedShard>> name_object_shards(const std::vector<std::string>& urls,
                                                    StoreSet& stores) {
   std::vector<std::pair<std::string, store::ObjectUrl>> words;
@@ -115,13 +138,7 @@ Result<std::vector<NamedShard>> name_object_shards(const std::vector<std::string
     for (std::string& name : *names) {
       auto parsed = store::parse_object_url(name);
       if (!parsed) return fail(parsed.error());
-      if (store::is_web_url(name) && store::without_query(name).find('*') != std::string::npos) {
-        return fail(
-            Status(StatusCode::kInvalidInput,
-                   "has a wildcard, and web servers have no listing; accepted: whole names, "
-                   "or braces, such as train-{000000..000009}.tar")
-                .about(std::string(store::without_query(name))));
-      }
+      if (has_web_wildcard(name)) return fail(not_listed(name, "has a wildcard"));
       const std::string below = folder_of(*parsed);
       folder = folder ? common_beginning(*folder, below) : below;
       words.emplace_back(std::move(name), std::move(*parsed));

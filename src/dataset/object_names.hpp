@@ -15,6 +15,11 @@ namespace framewire::dataset {
 /// '/'. Time: their lengths, multiplied.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view key) noexcept;
 
+/// Whether a word names something that can be asked for: web servers list neither what matches a
+/// wildcard nor what lies in a folder. Other words than addresses of web servers are taken.
+/// @return invalid_input, about the word without its query
+[[nodiscard]] Result<void> check_web_name(const std::string& word);
+
 /// The shards that URLs stand for: braces as expand_braces() has them, '*' and '?' by listing what
 /// begins like the URL up to there. Names are what lies below the deepest "folder" that holds all
 /// URLs, each up to its first wildcard: they do not depend on what a listing finds.

@@ -116,6 +116,67 @@ TEST_F(CliMistakes, AListThatCannotBeReadIsNamed) {
   }
 }
 
+TEST_F(CliMistakes, OneListAtATime) {
+  write_text(folder_ / "list", "a.jpg\n");
+  const std::string says = "accepted: one list at a time, and nothing beside it";
+  refused({"batch", "@list", "@other", "out"}, "@list: " + says);
+  refused({"batch", "a.jpg", "@list", "out"}, "a file of such a name is ./@list");
+  refused({"tensor", "@list", "a.jpg"}, "@list: " + says);
+  write_file(folder_ / "@b.jpg", make_jpeg(64, 48));
+  const Ran ran = run({"batch", "a.jpg", "@b.jpg", "out"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/@b.jpg"));
+}
+
+TEST_F(CliMistakes, ShardsInAFolderOfPicturesAreNamed) {
+  fs::create_directory(folder_ / "my in");
+  make_shard("s", 1);
+  const Ran one = run({"batch", "in", "out"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.err, HasSubstr("framewire: 1 tar shard was skipped; name it: framewire batch "
+                                 "in/s.tar OUT_DIR\n"));
+  fs::rename(folder_ / "in/s.tar", folder_ / "my in/s.tar");
+  fs::copy(folder_ / "my in/s.tar", folder_ / "my in/t.tar");
+  EXPECT_THAT(run({"batch", "my in", "out"}).err,
+              HasSubstr("2 tar shards were skipped; name them: framewire batch 'my in/'*.tar "
+                        "OUT_DIR\n"));
+  fs::create_directory(folder_ / "my in/deep");
+  fs::rename(folder_ / "my in/s.tar", folder_ / "my in/deep/s.tar");
+  EXPECT_THAT(run({"batch", "my in", "out"}).err, HasSubstr("framewire batch @LIST OUT_DIR\n"));
+  EXPECT_EQ(run({"batch", "my in", "out", "--quiet"}).err, "");
+}
+
+TEST_F(CliMistakes, ShardsInAListFromAPipeAreTold) {
+  make_shard("s", 1);
+  const std::string names = "in/s.tar\nhi.txt\n";
+  const auto said = [&](const Words& words) {
+    const Ran ran =
+        run_program(words, {names.begin(), names.end()}, [&] { fs::current_path(folder_.path()); });
+    EXPECT_EQ(ran.exit_code, 1) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("hi.txt: does not begin with FF D8, as JPEG does (at"));
+    return ran.err;
+  };
+  EXPECT_THAT(said({"batch", "--files-from", "-", "out"}),
+              HasSubstr("in/s.tar: does not begin with FF D8, as JPEG does; a list of shards must "
+                        "be a file: @LIST"));
+  write_text(folder_ / "list", "hi.txt\nin/s.tar\n");
+  EXPECT_THAT(said({"batch", "@list", "out"}),
+              HasSubstr("as JPEG does; a list names shards alone, or pictures alone"));
+}
+
+TEST_F(CliMistakes, AFolderOfAWebServerIsRefused) {
+  const std::string says =
+      " is the name of a folder, and web servers have no listing; accepted: whole names, or braces";
+  refused({"batch", "http://127.0.0.1:1/photos/", "out"}, "http://127.0.0.1:1/photos/:" + says);
+  refused({"batch", "http://127.0.0.1:1/p/?sig=SECRET", "out"}, "http://127.0.0.1:1/p/:" + says);
+  refused({"batch", "http://127.0.0.1:1", "out"}, says);
+  refused({"batch", "http://127.0.0.1:1/a.jpg", "http://127.0.0.1:1/p/", "out"}, "/p/:" + says);
+  refused({"batch", "http://127.0.0.1:1/*.jpg", "out"}, "has a wildcard, and web servers");
+  for (const char* word : {"http://u:SECRET@127.0.0.1:1/p/", "http://u:SECRET@127.0.0.1:1/*"}) {
+    EXPECT_THAT(run({"batch", word, "out"}).err, Not(HasSubstr("SECRET")));
+  }
+}
+
 TEST_F(CliMistakes, AFolderIsNoList) {
   fs::create_directory(folder_ / "names");
   const Ran ran = run({"batch", "@names", "out"});

@@ -29,6 +29,13 @@ Result<InputNames> make_input_names(std::vector<std::string> paths, std::string 
   }
   std::error_code error;
   for (const std::string& path : names.paths) {
+    if (!path.starts_with("@") || fs::exists(fs::symlink_status(path, error))) continue;
+    return misuse(
+        fmt::format("{}: accepted: one list at a time, and nothing beside it; a file of such a "
+                    "name is ./{}",
+                    path, path));
+  }
+  for (const std::string& path : names.paths) {
     if (names.paths.size() > 1 && fs::is_directory(path, error)) {
       return misuse(fmt::format("{} is a folder; accepted: one folder, or several files", path));
     }

@@ -92,6 +92,13 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
+// Single quotes end, escape and begin again around a quote of the text.
+std::string shell_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 std::size_t put(std::string_view text) {
   static std::timed_mutex mutex;
   const int wait_ms = g_wait_ms;

@@ -15,6 +15,9 @@ namespace framewire::app {
 /// as \xNN: names of files and of peers may hold what moves cursors. Harmless text stays as it is.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// The text in quotes, as one word of a shell.
+[[nodiscard]] std::string shell_quoted(std::string_view text);
+
 /// The text on standard error, as it is, as one write; any thread. Where that fails nothing can be
 /// done. @return how much of it was written
 std::size_t put(std::string_view text);

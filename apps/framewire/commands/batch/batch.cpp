@@ -9,6 +9,7 @@
 #include <commands/batch/engine_choice.hpp>
 #include <commands/batch/objects.hpp>
 #include <commands/batch/packing.hpp>
+#include <commands/batch/shard_hints.hpp>
 #include <commands/batch/shards.hpp>
 #include <commands/batch/summary.hpp>
 #include <dataset/object_manifest.hpp>
@@ -28,6 +29,7 @@
 #include <report/console.hpp>
 #include <report/json.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace framewire::app {
@@ -42,6 +44,7 @@ struct ShardsSaid {
   Json json;
   bool whole = true;       ///< nothing failed that the summary does not count
   bool retryable = false;  ///< there is something for another try to make
+  std::string hint{};      ///< a line below the summary
 };
 
 Json summary_json(const BatchCommand& command, const batch::Summary& summary) {
@@ -131,6 +134,7 @@ int report_summary(const Arguments& arguments, const BatchCommand& command,
   }
   if (!arguments.has("quiet")) {
     say(summary_text(summary) + shards.text);
+    if (!shards.hint.empty()) say(shards.hint);
   }
   if (arguments.has("json")) {
     Json json = summary_json(command, summary);
@@ -348,9 +352,15 @@ int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& 
     if (auto copy = open_to_count(command, *outputs, manifest)) ahead = std::move(*copy);
   }
   batch::RunOptions with = run_options(progress, manifest, ahead.get());
+  SkippedShards skipped;
   with.on_row = [&](const batch::Row& row) {
     if (dataset::failed_in_passing(row)) retryable = true;
-    progress.row(row);
+    if (!command.unpack) skipped.add(row);
+    auto hinted = with_list_hint(row, command.inputs);
+    if (!hinted) return progress.row(row);
+    batch::Row copy = row;
+    copy.error = std::move(*hinted);
+    progress.row(copy);
   };
   const auto summary = run_over(command, **source, *outputs->sink, with);
   progress.end();
@@ -363,6 +373,7 @@ int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& 
   }
   ShardsSaid said;
   said.retryable = retryable;
+  said.hint = skipped.text();
   return report_summary(arguments, command, *summary, said);
 }
 

@@ -5,6 +5,7 @@
 #include <commands/batch/objects.hpp>
 #include <commands/batch/packing.hpp>
 #include <commands/batch/shards.hpp>
+#include <dataset/object_names.hpp>
 #include <files/file_mode.hpp>
 #include <filesystem>
 #include <utility>
@@ -60,6 +61,10 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   }
   auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
   if (!names) return fail(names.error());
+  // One of a list fails by itself.
+  for (const std::string& word : names->paths) {
+    if (auto good = dataset::check_web_name(word); !good) return misuse(good.error().to_string());
+  }
   const bool listed = !names->list.empty();
   const auto shards = take_shards(names->paths, names->list, names->null_separated ? '\0' : '\n');
   if (!shards) return fail(shards.error());

@@ -20,13 +20,6 @@ bool names_a_file(const OptionSpec& spec) {
          (spec.metavar == "LIST" && spec.name == "files-from");
 }
 
-// Single quotes end, escape and begin again around a quote of the text.
-std::string shell_quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string bash_value_case(const OptionSpec& spec, std::string_view command) {
   const std::string pattern = fmt::format("      {}:--{})", command, spec.name);
   if (!spec.choices.empty()) {
