@@ -36,7 +36,7 @@ struct EncodeDesc {
   std::uint32_t segment_count = 1;
   std::int16_t* levels = nullptr;          ///< [total_blocks][64] zig-zag
   std::uint64_t* masks = nullptr;          ///< [total_blocks] non-zero coefficients
-  std::uint32_t* bit_counts = nullptr;     ///< [total_blocks]; later bit positions
+  std::uint32_t* bit_counts = nullptr;     ///< [total_blocks + 1]; later bit positions
   std::uint32_t* segment_bytes = nullptr;  ///< [segment_count + 1] raw offsets, the last the end
   std::uint32_t* raw = nullptr;            ///< entropy bits before stuffing
   std::uint32_t* end_marks = nullptr;      ///< a bit for each raw byte: it ends a segment

@@ -123,7 +123,8 @@ void EncodeStage::place_stream(const Item& item, StreamPlan& made, gpu::Arena& a
   const std::uint32_t blocks = desc.total_blocks;
   made.levels = arena.add<std::int16_t>(Part::kLate, std::uint64_t{blocks} * 64);
   made.masks = arena.add<std::uint64_t>(Part::kLate, blocks, gpu::kVectorAlignment);
-  made.bit_counts = arena.add<std::uint32_t>(Part::kLate, blocks, gpu::kVectorAlignment);
+  made.bit_counts =
+      arena.add<std::uint32_t>(Part::kLate, std::uint64_t{blocks} + 1, gpu::kVectorAlignment);
   made.segment_bytes =
       arena.add<std::uint32_t>(Part::kLate, desc.segment_count + 1, gpu::kVectorAlignment);
   desc.raw_capacity_bytes = static_cast<std::uint32_t>(

@@ -1,7 +1,7 @@
-// Idea: count each block's bits, sum them to positions, write. Positions are bits within segments,
-// which begin at whole bytes. A word that two blocks share is OR-ed atomically into zeroed memory;
-// all others are stored. Zeros after 0xFF are stuffed in a second pass, since their number depends
-// on every byte before.
+// Idea: code each block by itself, sum the bits to positions, move them there. Positions are bits
+// within segments, which begin at whole bytes. A word that two blocks share is OR-ed atomically
+// into zeroed memory; all others are stored. Zeros after 0xFF are stuffed in a second pass, since
+// their number depends on every byte before.
 //
 // Source: T.81 F.1.2 (coding), B.1.1.5 (stuffing); codes by block_coder.hpp.
 #include <codec/cuda/tuning.h>
@@ -18,9 +18,42 @@
 namespace framewire::codec::cuda {
 namespace {
 
-struct BitCounter {
+/// Words of a block's bits that are kept until their place is known. A photograph's block has 70
+/// bits at quality 90; one that has more than these words hold is coded once more.
+constexpr std::uint32_t kKeptWords = 8;
+constexpr std::uint32_t kKeptBits = kKeptWords * 32;
+
+/// The kept words of a stream's blocks, the first of all blocks before the second of all, so that
+/// lanes read and write side by side. They lie where the finished stream will.
+__device__ std::uint32_t* kept_words(const EncodeDesc& stream) {
+  return reinterpret_cast<std::uint32_t*>(stream.stuffed);
+}
+
+/// Counts bits, and keeps the first of them.
+struct BitKeeper {
+  std::uint32_t* words;  ///< shared, the first of this thread; the next is kBlocksPerTile behind
   std::uint32_t bits = 0;
-  __device__ void put(std::uint32_t /*code*/, std::uint32_t count) { bits += count; }
+  std::uint64_t pending = 0;
+
+  __device__ void put(std::uint32_t code, std::uint32_t count) {
+    const std::uint32_t filled = (bits & 31) + count;
+    pending = pending << count | code;
+    if (filled >= 32) {
+      keep(static_cast<std::uint32_t>(pending >> (filled - 32)));
+      pending &= (1ull << (filled - 32)) - 1;
+    }
+    bits += count;
+  }
+  /// Keeps the last bits, at a word's upper end.
+  __device__ void flush() {
+    if ((bits & 31) != 0) keep(static_cast<std::uint32_t>(pending << (32 - (bits & 31))));
+  }
+
+ private:
+  /// @param word  that ends the one which `bits` is in
+  __device__ void keep(std::uint32_t word) {
+    if (bits < kKeptBits) words[bits / 32 * kBlocksPerTile] = word;
+  }
 };
 
 /// Stores bits from a position on. Words are in stream order: the first byte lowest.
@@ -72,22 +105,29 @@ __device__ void load_codes(const EncodeDesc& stream, std::uint32_t* codes) {
   __syncthreads();
 }
 
-__global__ void __launch_bounds__(kBlocksPerTile)
-    count_kernel(EncodeView batch, const Tile* tiles) {
+__global__ void __launch_bounds__(kBlocksPerTile) code_kernel(EncodeView batch, const Tile* tiles) {
   gpu::grid_dependency_sync();
   __shared__ std::uint32_t codes[1024];
+  __shared__ std::uint32_t kept[kKeptWords * kBlocksPerTile];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
   if (nothing_to_encode(batch, stream)) return;
   load_codes(stream, codes);
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
-  BitCounter counter;
-  code_output_block(stream, block, codes, counter);
-  stream.bit_counts[block] = counter.bits;
+  BitKeeper keeper{kept + threadIdx.x};
+  code_output_block(stream, block, codes, keeper);
+  keeper.flush();
+  stream.bit_counts[block] = keeper.bits;
+  std::uint32_t* words = kept_words(stream) + block;
+  const std::uint32_t count = keeper.bits <= kKeptBits ? (keeper.bits + 31) / 32 : 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    words[std::uint64_t{i} * stream.total_blocks] = kept[i * kBlocksPerTile + threadIdx.x];
+  }
 }
 
-/// Replaces the bit counts of a stream's blocks by the sums of those before. @return the total
+/// Replaces the bit counts of a stream's blocks by the sums of those before, and stores the total
+/// behind them. @return the total
 __device__ std::uint32_t sum_bits(std::uint32_t* counts, std::uint32_t total_blocks) {
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
@@ -102,6 +142,7 @@ __device__ std::uint32_t sum_bits(std::uint32_t* counts, std::uint32_t total_blo
     base += total;
     __syncthreads();
   }
+  if (threadIdx.x == 0) counts[total_blocks] = base;
   return base;
 }
 
@@ -166,6 +207,14 @@ __global__ void __launch_bounds__(kImageThreads)
   }
 }
 
+/// Sends the kept bits of a block.
+__device__ void move_bits(const EncodeDesc& stream, std::uint32_t block, std::uint32_t bits,
+                          BitStore& store) {
+  const std::uint32_t* words = kept_words(stream) + block;
+  for (; bits >= 32; bits -= 32, words += stream.total_blocks) store.put(*words, 32);
+  if (bits != 0) store.put(*words >> (32 - bits), bits);
+}
+
 __global__ void __launch_bounds__(kBlocksPerTile)
     write_kernel(EncodeView batch, const Tile* tiles) {
   gpu::grid_dependency_sync();
@@ -173,15 +222,20 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
   if (nothing_to_encode(batch, stream)) return;
-  load_codes(stream, codes);
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
+  const std::uint32_t* positions = stream.bit_counts + block;
+  const std::uint32_t bits = block < stream.total_blocks ? positions[1] - positions[0] : 0;
+  if (__syncthreads_or(static_cast<int>(bits > kKeptBits)) != 0) load_codes(stream, codes);
   if (block >= stream.total_blocks) return;
-  const std::uint32_t* bits = stream.bit_counts;
   const std::uint32_t segment = block / stream.segment_blocks;
-  const std::uint32_t start =
-      stream.segment_bytes[segment] * 8 + bits[block] - bits[segment * stream.segment_blocks];
+  const std::uint32_t start = stream.segment_bytes[segment] * 8 + positions[0] -
+                              stream.bit_counts[segment * stream.segment_blocks];
   BitStore store(stream.raw, start);
-  code_output_block(stream, block, codes, store);
+  if (bits <= kKeptBits) {
+    move_bits(stream, block, bits, store);
+  } else {
+    code_output_block(stream, block, codes, store);
+  }
   const bool ends = block + 1 == stream.total_blocks || (block + 1) % stream.segment_blocks == 0;
   const std::uint32_t padding = (8 - (store.filled & 7)) & 7;
   if (ends && padding != 0) store.put((1u << padding) - 1, padding);
@@ -416,7 +470,7 @@ __global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch, st
 }  // namespace
 
 void launch_entropy_encode(const EncodeView& batch, const EncodeWork& work, cudaStream_t stream) {
-  gpu::launch(count_kernel, work.tile_count, kBlocksPerTile, 0, stream, batch, work.tiles);
+  gpu::launch(code_kernel, work.tile_count, kBlocksPerTile, 0, stream, batch, work.tiles);
   gpu::launch(lay_out_kernel, work.stream_count, kImageThreads, 0, stream, batch, work.streams);
   gpu::launch(write_kernel, work.tile_count, kBlocksPerTile, 0, stream, batch, work.tiles);
 }
