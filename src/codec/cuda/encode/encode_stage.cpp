@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <base/checked.hpp>
 #include <codec/cuda/encode/encode_stage.hpp>
+#include <codec/cuda/encode/finish_streams.hpp>
 #include <codec/cuda/encode/forward_dct.hpp>
 #include <codec/cuda/encode/optimal_codes.hpp>
 #include <codec/cuda/encode/output_header.hpp>

@@ -1,7 +1,8 @@
-// Last kernels: levels to finished byte streams.
+// Kernels from levels to entropy-coded bits.
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <base/host_device.hpp>
 #include <codec/cuda/encode/descriptors.hpp>
 
 namespace framewire::codec::cuda {
@@ -20,14 +21,12 @@ struct EncodeWork {
   std::uint32_t max_raw_bytes = 0;  ///< of the streams' capacities before stuffing
 };
 
-/// Counts each block's bits, lays out segments, writes the bits; raw, before stuffing.
+/// The stream that a thread block works on. @param streams  EncodeWork::streams
+FW_HD inline std::uint32_t stream_index(const std::uint32_t* streams, std::uint32_t block) {
+  return streams == nullptr ? block : streams[block];
+}
+
+/// Codes each block, lays out segments, moves the bits there; raw, before stuffing.
 void launch_entropy_encode(const EncodeView& batch, const EncodeWork& work, cudaStream_t stream);
-
-/// Stuffs zeros and restart markers between header and EOI; records hold the whole stream's size.
-void launch_stuff(const EncodeView& batch, const EncodeWork& work, cudaStream_t stream);
-
-/// Packs all streams one behind the other, 16-byte aligned, into host memory, with a record for
-/// each.
-void launch_pack(const EncodeView& batch, cudaStream_t stream);
 
 }  // namespace framewire::codec::cuda
