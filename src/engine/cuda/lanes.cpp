@@ -1,14 +1,14 @@
 // Lanes on CUDA devices.
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/start_thread.hpp>
 #include <codec/cuda/cuda_batch_codec.hpp>
 #include <engine/cuda/nvjpeg_batch_codec.hpp>
 #include <engine/device_lanes.hpp>
-#include <future>
 #include <gpu/buffer.hpp>
 #include <gpu/device.hpp>
 #include <memory>
-#include <system_error>
+#include <new>
 #include <thread>
 
 namespace framewire::engine {
@@ -92,18 +92,22 @@ unsigned progressive_lanes_of(unsigned lanes, std::uint64_t memory) {
 }
 
 /// On a thread of its own: the caller's keeps its current device, or stays without one.
+/// @param make  may throw std::bad_alloc
+/// @return also busy, where no thread can be started or memory runs out
 template <typename Make>
 auto on_device(int ordinal, const Make& make) -> decltype(make()) {
-  const auto run = [&]() -> decltype(make()) {
-    if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());
-    return make();
-  };
-  try {
-    return std::async(std::launch::async, run).get();
-  } catch (const std::system_error& error) {
-    return fail(StatusCode::kBusy,
-                fmt::format("cannot start a thread to pin memory: {}", error.code().message()));
-  }
+  decltype(make()) made = fail(StatusCode::kBusy, "memory ran out");
+  auto started = base::start_thread("fw-pin", [&]() noexcept {
+    try {
+      const auto used = gpu::use_device(ordinal);
+      made = used ? make() : fail(used.error());
+    } catch (const std::bad_alloc&) {
+      // It stays as it was.
+    }
+  });
+  if (!started) return fail(started.error());
+  started->join();
+  return made;
 }
 
 Result<HostMemory> allocate_pinned(int ordinal, std::size_t bytes) {
