@@ -195,7 +195,8 @@ class FRAMEWIRE_API TensorDecoder {
   ///         device_lost. Then the batch holds anything, and image() knows of no image
   /// @cost device memory that is kept: decoded planes and coefficients of the images under way, up
   ///       to some 0.5 GB for each of up to 16 groups, or as much as one image needs; of up to 24
-  ///       where CUDA_DEVICE_MAX_CONNECTIONS is 16 or more
+  ///       where CUDA_DEVICE_MAX_CONNECTIONS is 16 or more, as the first Engine that looks for GPUs
+  ///       makes it
   [[nodiscard]] Result<void> decode_to_device(std::span<const TensorItem> items,
                                               const DeviceTensorView& out);
 

@@ -127,6 +127,7 @@ Result<bool> RemoteSession::drop_cancelled() {
     queued_.erase(kept.begin(), kept.end());
   }
   for (const std::uint32_t index : sending_) {
+    count_message(index);  // the server may have begun to fetch it before it said that it ends
     fail_slot(index, {StatusCode::kCancelled, "cancelled while it was queued"});
   }
   return !sending_.empty();
@@ -156,6 +157,7 @@ Result<bool> RemoteSession::send_queued() {
       return slot.cancelled;
     }();
     if (cancelled) {
+      count_message(index);
       fail_slot(index, {StatusCode::kCancelled, "cancelled while it was queued"});
       continue;
     }

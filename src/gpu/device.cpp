@@ -1,14 +1,25 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #include <cstdlib>
 #include <gpu/device.hpp>
 #include <gpu/error.hpp>
 
 namespace framewire::gpu {
 
+namespace {
+
+/// Whether this process will probably be a client of CUDA's MPS.
+bool meets_mps() {
+  return std::getenv("CUDA_MPS_PIPE_DIRECTORY") != nullptr ||
+         ::access("/tmp/nvidia-mps/control", F_OK) == 0;
+}
+
+}  // namespace
+
 void ask_for_hardware_queues() {
   // There is no function for it. Once, so that engines made at the same time do not write twice.
-  static const int asked = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  static const int asked = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", meets_mps() ? "10" : "32", 0);
   (void)asked;
 }
 

@@ -1,8 +1,13 @@
 // Streams with Huffman codes of their own, and streams under a bound on their bytes.
 #include <algorithm>
+#include <array>
+#include <codec/cuda/encode/block_coder.hpp>
+#include <codec/cuda/zigzag.hpp>
 #include <codec/reference/encoder.hpp>
+#include <jpeg/huffman.hpp>
 #include <tests/conformance/cases.hpp>
 #include <tests/gpu/jobs.hpp>
+#include <tests/support/sample_jpeg.hpp>
 
 namespace framewire::gpu_tests {
 namespace {
@@ -64,6 +69,59 @@ Bytes written_by_reference(const Job& job, std::span<const std::uint8_t> stream)
   return out;
 }
 
+/// Each block has noise of a strength of its own: at quality 100 blocks of all numbers of bits, up
+/// to some 800, lie side by side.
+Bytes uneven_picture(J_COLOR_SPACE space) {
+  sample::Spec spec;
+  spec.width_px = 395;
+  spec.height_px = 203;
+  spec.space = space;
+  spec.quality = 100;
+  return sample::make(spec, [](int component, double x, double y) {
+    const auto column = static_cast<std::uint32_t>(x);
+    const auto row = static_cast<std::uint32_t>(y);
+    const double strength = (column / 8 * 37 + row / 8 * 61) % 64 / 63.0;
+    std::uint32_t hash = column * 73856093u + row * 19349663u;
+    hash += static_cast<std::uint32_t>(component) * 131u;
+    hash = (hash ^ hash >> 13) * 0x5bd1e995u;
+    hash ^= hash >> 15;
+    return 128 + 250 * strength * strength * strength * (hash % 256 / 255.0 - 0.5);
+  });
+}
+
+/// Bits that each block of a gray stream without restart markers takes with the standard codes.
+std::vector<std::uint32_t> bits_of_blocks(std::span<const std::uint8_t> stream) {
+  std::array<std::uint32_t, 512> codes{};
+  for (const auto table_class : {jpeg::TableClass::kDc, jpeg::TableClass::kAc}) {
+    const auto table = jpeg::make_encode_table(jpeg::standard_huffman_table(table_class, 0));
+    const std::size_t first = table_class == jpeg::TableClass::kAc ? 256 : 0;
+    for (std::size_t i = 0; i < 256; ++i) {
+      codes[first + i] = static_cast<std::uint32_t>(table.length[i]) << 16 | table.code[i];
+    }
+  }
+  struct Counter {
+    std::uint32_t bits = 0;
+    void put(std::uint32_t /*code*/, std::uint32_t count) { bits += count; }
+  };
+  std::vector<std::uint32_t> all;
+  const auto levels = conformance::libjpeg_coefficients(stream);
+  if (!levels) return all;
+  std::int32_t before = 0;
+  for (const auto& natural : levels->components.at(0).blocks) {
+    std::array<std::int16_t, 64> block{};
+    std::uint64_t mask = 0;
+    for (std::uint32_t k = 0; k < 64; ++k) {
+      block[k] = natural[codec::cuda::natural_position(k)];
+      if (block[k] != 0) mask |= std::uint64_t{1} << k;
+    }
+    Counter counter;
+    codec::cuda::code_block(block.data(), mask, block[0] - before, codes.data(), counter);
+    before = block[0];
+    all.push_back(counter.bits);
+  }
+  return all;
+}
+
 class GpuEncode : public GpuTest {};
 
 TEST_F(GpuEncode, OwnCodesAreTheHostsForTheSameLevels) {
@@ -118,6 +176,110 @@ TEST_F(GpuEncode, LongStreamsOfSmallBatchesAreStuffedInParts) {
     EXPECT_EQ(Bytes(result.bytes.begin(), result.bytes.end()),
               written_by_reference(*jobs[i], result.bytes))
         << jobs[i]->name();
+  }
+}
+
+// Of a block so many bits are kept until their place is known; one with more is coded again.
+TEST_F(GpuEncode, BlocksOfFewBitsAndOfManyLieSideBySide) {
+  constexpr std::uint32_t kKept = 256;
+  Jobs jobs;
+  for (const Sampling sampling : {Sampling::kGray, Sampling::k444, Sampling::k420}) {
+    const Bytes picture = uneven_picture(sampling == Sampling::kGray ? JCS_GRAYSCALE : JCS_YCbCr);
+    for (const int quality : {50, 100}) {
+      for (const int interval : {0, 7}) {
+        for (const bool optimize : {false, true}) {
+          ResizeOptions options = with_quality(395, 203, quality);
+          options.sampling = sampling;
+          options.restart_interval_mcus = interval;
+          options.optimize_huffman = optimize;
+          jobs.push_back(
+              std::make_unique<Job>("sampling " + std::to_string(static_cast<int>(sampling)) +
+                                        " q" + std::to_string(quality) + " by " +
+                                        std::to_string(interval) + (optimize ? " own codes" : ""),
+                                    picture, options));
+        }
+      }
+    }
+  }
+  const auto transcoder = run_batch(jobs);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    SCOPED_TRACE(jobs[i]->name());
+    const auto result = transcoder.result(i);
+    ASSERT_EQ(result.status, 0u);
+    EXPECT_TRUE(Bytes(result.bytes.begin(), result.bytes.end()) ==
+                written_by_reference(*jobs[i], result.bytes));
+    const plan::EncodePlan& encode = jobs[i]->plan().encode;
+    if (encode.component_count != 1 || encode.quality != 100) continue;
+    if (encode.optimize_huffman || encode.restart_interval_mcus != 0) continue;
+    const auto bits = bits_of_blocks(result.bytes);
+    const auto count = [&](std::uint32_t least, std::uint32_t most) {
+      return std::count_if(bits.begin(), bits.end(),
+                           [&](std::uint32_t b) { return b >= least && b <= most; });
+    };
+    EXPECT_GT(count(0, kKept - 32), 200);
+    EXPECT_GT(count(kKept - 31, kKept), 20) << "the last word kept";
+    EXPECT_GT(count(kKept + 1, kKept + 32), 20) << "the first word that is not";
+    EXPECT_GT(count(kKept + 33, UINT32_MAX), 400);
+  }
+}
+
+// A search codes a stream again and again, with fewer bits in each block, where the stream before
+// it lies.
+TEST_F(GpuEncode, SearchesLeaveNothingOfEarlierRounds) {
+  Jobs bounded, at_quality;
+  for (const bool optimize : {false, true}) {
+    for (const std::uint64_t bound : {2000u, 12'000u, 30'000u, 50'000u}) {
+      ResizeOptions options = with_quality(395, 203, 100);
+      options.sampling = Sampling::k420;
+      options.optimize_huffman = optimize;
+      options.max_bytes = bound;
+      bounded.push_back(
+          std::make_unique<Job>("in " + std::to_string(bound), uneven_picture(JCS_YCbCr), options));
+    }
+  }
+  const auto found = run_batch(bounded);
+  for (std::size_t i = 0; i < bounded.size(); ++i) {
+    ASSERT_EQ(found.result(i).status, 0u) << bounded[i]->name();
+    ResizeOptions options = with_quality(395, 203, found.result(i).quality);
+    options.sampling = Sampling::k420;
+    options.optimize_huffman = bounded[i]->plan().encode.optimize_huffman;
+    at_quality.push_back(
+        std::make_unique<Job>(bounded[i]->name(), uneven_picture(JCS_YCbCr), options));
+  }
+  const auto same = run_batch(at_quality);
+  for (std::size_t i = 0; i < bounded.size(); ++i) {
+    const auto result = found.result(i).bytes;
+    const auto expected = same.result(i).bytes;
+    ASSERT_EQ(same.result(i).status, 0u) << bounded[i]->name();
+    EXPECT_LT(found.result(i).quality, 100) << bounded[i]->name();
+    EXPECT_TRUE(std::equal(result.begin(), result.end(), expected.begin(), expected.end()))
+        << bounded[i]->name();
+    EXPECT_TRUE(Bytes(result.begin(), result.end()) == written_by_reference(*at_quality[i], result))
+        << bounded[i]->name();
+  }
+}
+
+// The warps that pack streams have a part of one, one or several each.
+TEST_F(GpuEncode, AnyNumberOfStreamsIsPackedOneBehindTheOther) {
+  for (const int count : {1, 2, 3, 16, 17, 31, 32, 33, 65, 200}) {
+    SCOPED_TRACE(count);
+    Jobs jobs;
+    for (int i = 0; i < count; ++i) {
+      jobs.push_back(
+          std::make_unique<Job>(std::to_string(i), picture(i % 2 == 0 ? "gray" : "420", 97, 53),
+                                with_quality(1 + i * 7 % 90, 1 + i * 5 % 50, 1 + i * 13 % 100)));
+    }
+    const auto transcoder = run_batch(jobs);
+    const std::uint8_t* next = transcoder.result(0).bytes.data();
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const auto result = transcoder.result(i);
+      ASSERT_EQ(result.status, 0u) << i;
+      EXPECT_EQ(result.bytes.data(), next) << i;
+      next = result.bytes.data() + (result.bytes.size() + 15) / 16 * 16;
+      EXPECT_TRUE(Bytes(result.bytes.begin(), result.bytes.end()) ==
+                  written_by_reference(*jobs[i], result.bytes))
+          << i;
+    }
   }
 }
 

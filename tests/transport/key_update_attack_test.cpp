@@ -23,14 +23,15 @@ constexpr int kUpdates = 2'000;
 class AttackKeyUpdate : public testing::Probe {
  protected:
   /// Joins our stream with the peer's end.
-  void join() {
+  void join(bool ours_is_server = true) {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    auto far = std::async(std::launch::async, [socket = base::FileDescriptor(ends[1])]() mutable {
-      return std::make_unique<KeyUpdater>(std::move(socket), false);
-    });
+    auto far = std::async(std::launch::async,
+                          [socket = base::FileDescriptor(ends[1]), ours_is_server]() mutable {
+                            return std::make_unique<KeyUpdater>(std::move(socket), !ours_is_server);
+                          });
     ASSERT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
-    const auto context = wire::TlsContext::make(key(write("keys", testing::kKeys)), true);
+    const auto context = wire::TlsContext::make(key(write("keys", testing::kKeys)), ours_is_server);
     ASSERT_TRUE(context) << context.error().to_string();
     auto stream = context->shake_hands(base::FileDescriptor(ends[0]), "",
                                        base::Clock::now() + std::chrono::seconds(60));
@@ -67,6 +68,20 @@ TEST_F(AttackKeyUpdate, TooManyInARowEndTheConnection) {
   ASSERT_FALSE(last);
   EXPECT_EQ(last.error().code(), StatusCode::kPeerLost);
   EXPECT_THAT(last.error().message(), HasSubstr("bring nothing"));
+}
+
+// Tickets change no key, so that what reads records stays the same.
+TEST_F(AttackKeyUpdate, TooManyTicketsInARowEndTheConnection) {
+  join(false);
+  far_->send_tickets(100);
+  ASSERT_TRUE(far_->good());
+  Result<std::size_t> last = 0u;
+  int reads = 0;
+  for (; reads < 200 && last && *last == 0; ++reads) last = read();
+  ASSERT_FALSE(last) << reads;
+  EXPECT_EQ(last.error().code(), StatusCode::kPeerLost);
+  EXPECT_THAT(last.error().message(), HasSubstr("bring nothing"));
+  EXPECT_LT(reads, 40);
 }
 
 TEST_F(AttackKeyUpdate, AGreetingEndsLongBeforeItsTimeIsOver) {

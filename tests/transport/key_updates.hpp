@@ -1,4 +1,5 @@
-// A peer with a key that sends TLS records by which nothing comes: KeyUpdate (RFC 8446 4.6.3).
+// A peer with a key that sends TLS records by which nothing comes: KeyUpdate and NewSessionTicket
+// (RFC 8446 4.6).
 #pragma once
 
 #include <openssl/ssl.h>
@@ -51,6 +52,12 @@ class KeyUpdater {
     for (int i = 0; i < count && good_; ++i) {
       good_ = SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1 &&
               SSL_do_handshake(ssl_.get()) == 1;
+    }
+  }
+  /// Sends so many tickets; of a server. Fewer where the other end has gone.
+  void send_tickets(int count) {
+    for (int i = 0; i < count && good_; ++i) {
+      good_ = SSL_new_session_ticket(ssl_.get()) == 1 && SSL_do_handshake(ssl_.get()) == 1;
     }
   }
   /// Waits until the other end has hung up.

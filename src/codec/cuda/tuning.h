@@ -134,7 +134,7 @@ inline constexpr int kBlocksPerTile = 256;
 inline constexpr std::uint32_t kPieceBytes = 8;
 /// Thread blocks that a stream is divided among for stuffing, at most, where there are few streams.
 inline constexpr std::uint32_t kMaxStuffParts = 512;
-/// Threads of a block that packs a stream into the output: bound by the bus, not by them.
+/// Threads of a block that packs streams into the output; whole warps.
 inline constexpr int kPackThreads = 256;
 /// Thread blocks that store a batch's streams to the host. More of them fill the bus with stores
 /// for a moment, and what comes in over it waits behind them. Measured (H200, 387 KB images of

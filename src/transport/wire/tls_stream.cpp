@@ -56,12 +56,18 @@ BIO* make_bio(int fd) {
 // than its sender.
 constexpr unsigned kMaxEmptyRecords = 32;
 
+// OpenSSL shows the head of each record that it reads or writes.
+// @param records  null during the handshake
+void count_record(int written, int, int type, const void*, std::size_t, SSL*, void* records) {
+  if (records == nullptr || written != 0 || type != SSL3_RT_HEADER) return;
+  ++*static_cast<unsigned*>(records);
+}
+
 class TlsStream final : public ByteStream {
  public:
   TlsStream(SslHandle ssl, base::FileDescriptor socket, std::string peer)
       : socket_(std::move(socket)), ssl_(std::move(ssl)), peer_(std::move(peer)) {
-    SSL_set_msg_callback(ssl_.get(), count_record);
-    SSL_set_msg_callback_arg(ssl_.get(), &records_);
+    SSL_set_msg_callback_arg(ssl_.get(), &records_);  // of count_record()
   }
 
   Result<std::size_t> read(std::span<std::byte> to) override {
@@ -92,12 +98,6 @@ class TlsStream final : public ByteStream {
   std::string peer() const override { return peer_; }
 
  private:
-  // OpenSSL shows the head of each record that it reads or writes.
-  static void count_record(int written, int, int type, const void*, std::size_t, SSL*,
-                           void* records) {
-    if (written == 0 && type == SSL3_RT_HEADER) ++*static_cast<unsigned*>(records);
-  }
-
   Result<std::size_t> nothing(int good) {
     const int error = SSL_get_error(ssl_.get(), good);
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return 0;
@@ -123,6 +123,9 @@ std::string last_tls_error() {
 bool attach(SSL* ssl, int fd) {
   BIO* bio = make_bio(fd);
   if (bio != nullptr) SSL_set_bio(ssl, bio, bio);
+  // Before the handshake: since OpenSSL 3.2 what then reads records does without a callback that
+  // comes later.
+  SSL_set_msg_callback(ssl, count_record);
   return bio != nullptr;
 }
 

@@ -61,7 +61,7 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   }
   auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
   if (!names) return fail(names.error());
-  // One of a list fails by itself.
+  // A folder in a list fails by itself.
   for (const std::string& word : names->paths) {
     if (auto good = dataset::check_web_name(word); !good) return misuse(good.error().to_string());
   }

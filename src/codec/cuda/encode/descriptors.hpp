@@ -47,7 +47,9 @@ struct EncodeDesc {
   std::uint32_t search = 0;      ///< 1 + index into EncodeView::searches; 0: any size will do
   const std::uint32_t* codes = nullptr;  ///< [2 components][2 DC, AC][256] length << 16 | code
   OptimalCodes* optimal = nullptr;       ///< null: the standard codes
-  std::uint8_t* stuffed = nullptr;       ///< header, stuffed bytes and EOI, before they are packed
+  /// Header, stuffed bytes and EOI, before they are packed; until then the bits of blocks whose
+  /// place is not known.
+  std::uint8_t* stuffed = nullptr;
   std::uint32_t stuffed_capacity_bytes = 0;
 };
 

@@ -20,6 +20,7 @@ namespace {
 /// bits at quality 90; one that has more than these words hold is coded once more.
 constexpr std::uint32_t kKeptWords = 8;
 constexpr std::uint32_t kKeptBits = kKeptWords * 32;
+static_assert(kKeptWords * sizeof(std::uint32_t) <= kRawBytesPerBlock, "EncodeDesc::stuffed");
 
 /// The kept words of a stream's blocks, the first of all blocks before the second of all, so that
 /// lanes read and write side by side. They lie where the finished stream will.

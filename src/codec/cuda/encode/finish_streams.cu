@@ -165,7 +165,10 @@ __global__ void __launch_bounds__(kImageThreads)
   const std::uint32_t index = stream_index(streams, blockIdx.x);
   const EncodeDesc& stream = batch.encodes[index];
   if (search_done(batch, stream)) return;
-  const std::uint32_t status = batch.status[stream.image];
+  // Read once: the last block may write it meanwhile, and all threads here must do the same.
+  __shared__ std::uint32_t status;
+  if (threadIdx.x == 0) status = batch.status[stream.image];
+  __syncthreads();
   const RawStream raw{reinterpret_cast<const std::uint8_t*>(stream.raw),
                       reinterpret_cast<const std::uint8_t*>(stream.end_marks),
                       status == 0 ? stream.segment_bytes[stream.segment_count] : 0};
@@ -187,6 +190,7 @@ __global__ void __launch_bounds__(kImageThreads)
   record.status = fits ? status : status | kTooLarge;
 }
 
+static_assert(kPackThreads % 32 == 0);
 constexpr std::uint32_t kPackWarps = kPackBlocks * kPackThreads / 32;
 
 /// In host memory.
