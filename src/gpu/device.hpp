@@ -18,8 +18,8 @@ struct DeviceFacts {
 /// Asks the driver for 32 hardware queues a device, the most there are, unless
 /// CUDA_DEVICE_MAX_CONNECTIONS says otherwise. Streams share 8 by default, and what one of them
 /// enqueues then waits for what another one has under way, which may be a batch of a tenth of a
-/// second. Figures: docs/benchmarks/gpu.md#fewer-stores-at-once. Clients of MPS share what there is,
-/// and ask for 10. The driver listens until the process has used a device.
+/// second. Figures: docs/benchmarks/gpu.md#fewer-stores-at-once. Clients of MPS share what there
+/// is, and ask for 10. The driver listens until the process has used a device.
 void ask_for_hardware_queues();
 
 /// Hardware queues a device that CUDA_DEVICE_MAX_CONNECTIONS asks for; the driver's 8 if it does
