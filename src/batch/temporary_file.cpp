@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <xxhash.h>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <base/file_descriptor.hpp>
