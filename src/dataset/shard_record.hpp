@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <framewire/status.hpp>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,16 @@ struct ShardRecord {
   /// Where the readable part of the input ended, if that was not its end.
   std::optional<std::uint64_t> damaged_at;
   double seconds = 0;
+};
+
+/// What came of the rows of one shard in one run.
+struct ShardRows {
+  std::uint64_t ok = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t bytes_in = 0;   ///< of rows that are ok
+  std::uint64_t bytes_out = 0;  ///< of these
+  std::uint64_t copy_errors = 0;
+  std::map<std::string, std::uint64_t> errors{};  ///< failed rows by class
 };
 
 /// One line of JSON with its newline; all keys of docs/datasets.md.

@@ -287,6 +287,7 @@ batch::WriteResult ShardWork::decide(std::uint64_t number, const batch::Row& row
   Sample& sample = sample_at(place);
   Piece& piece = sample.pieces[place.piece];
   --sample.undecided;
+  count_row(row);
   piece.ok = row.outcome == batch::Outcome::kOk;
   piece.row = row;
   piece.row->name = piece.member.header.name.empty() ? name_ : piece.member.header.name;
@@ -295,6 +296,17 @@ batch::WriteResult ShardWork::decide(std::uint64_t number, const batch::Row& row
   auto problem = give_up_shard(std::move(*lost));
   if (problem) return tl::unexpected<batch::WriteError>(std::move(*problem));
   return {};
+}
+
+void ShardWork::count_row(const batch::Row& row) {
+  if (row.outcome == batch::Outcome::kOk) {
+    ++rows_.ok;
+    rows_.bytes_in += row.bytes_in;
+    rows_.bytes_out += row.bytes_out;
+  } else if (row.outcome == batch::Outcome::kFailed) {
+    ++rows_.failed;
+    ++rows_.errors[std::string(to_string(row.error->code()))];
+  }
 }
 
 // What a picture failed of that is no fault of its own.

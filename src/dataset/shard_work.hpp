@@ -98,6 +98,8 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   [[nodiscard]] State state() const;
   /// Once it is kWritten.
   [[nodiscard]] const ShardRecord& record() const noexcept { return record_; }
+  /// Once it is kWritten.
+  [[nodiscard]] const ShardRows& rows() const noexcept { return rows_; }
   /// Members that could not be copied, whose samples have failed; empties the list.
   [[nodiscard]] std::vector<Status> take_copy_errors();
 
@@ -151,6 +153,7 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   [[nodiscard]] tl::expected<bool, batch::WriteError> write_pieces(Sample& sample);
   [[nodiscard]] batch::WriteResult write_rows(Sample& sample, bool left_out);
   [[nodiscard]] tl::expected<State, batch::WriteError> commit_output();
+  void count_row(const batch::Row& row);
   void note_copy_error(Piece& piece, Status error);
   bool fail_shard();
   [[nodiscard]] std::optional<Status> why_lost(const batch::Row& row) const;
@@ -177,6 +180,7 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   bool writing_ = false;            ///< somebody does
   State state_ = State::kInWork;
   ShardRecord record_;
+  ShardRows rows_;
   std::vector<Status> copy_errors_;
 };
 

@@ -128,6 +128,7 @@ void ShardWork::note_copy_error(Piece& piece, Status error) {
   {
     const std::lock_guard lock(mutex_);
     copy_errors_.push_back(*row.error);
+    ++rows_.copy_errors;
   }
   piece.row = std::move(row);
 }

@@ -395,6 +395,9 @@ void TarBatch::State::settle(const std::shared_ptr<ShardWork>& work) {
     }
   }
   budget_.notify();
+  if (state != ShardWork::State::kWritten) return;
+  const std::lock_guard lock(tell_mutex_);
+  if (options_.on_written) options_.on_written(work->input().path(), work->rows());
 }
 
 std::string TarBatch::State::label(const std::string& name) {

@@ -40,6 +40,9 @@ struct TarBatchOptions {
   /// Told of what the batch's own rows do not tell: a shard that could not be written, a member
   /// that could not be copied. One call at a time, from any thread.
   std::function<void(const Status&)> on_error;
+  /// Told of each shard that this run has written, by its input's name in messages, with what came
+  /// of its rows. Called as `on_error`.
+  std::function<void(const std::string& input, const ShardRows&)> on_written;
 };
 
 /// Whether a row of the batch is that of a shard that could not be opened, and of no picture.

@@ -106,6 +106,36 @@ TEST_F(ShardsRun, ResultsComeInOrderHoweverTheyAreMade) {
   EXPECT_EQ(output("a.tar").members[2].header.size, 2 * picture(1, 100).size());
 }
 
+TEST_F(ShardsRun, WhatCameOfEachShardIsToldOnceThatIsWritten) {
+  settings_.jobs = 1;
+  make_shard("a.tar", 4, 100);
+  make_shard("b.tar", 5, 100);
+  make_shard("c.tar", 3, 100);
+  hooks_.resize = [](std::span<const std::uint8_t> jpeg,
+                     const ResizeOptions& options) -> Result<Resized> {
+    if (jpeg[3] == '1') return fail(StatusCode::kInvalidInput, "is none");
+    if (jpeg[3] == '4') return fail(StatusCode::kDeviceLost, "is gone");
+    return twice(jpeg, options);
+  };
+  std::map<std::string, dataset::ShardRows> told;
+  options_.on_written = [&](const std::string& input, const dataset::ShardRows& rows) {
+    EXPECT_TRUE(told.emplace(input, rows).second) << input;
+  };
+  EXPECT_GT(run({"a.tar", "b.tar", "c.tar"}).ok, 5u) << "b.tar's count here";
+  EXPECT_EQ(totals_.written, 2u);
+  ASSERT_EQ(told.size(), 2u);
+  const std::map<std::string, std::uint64_t> errors = {{"invalid_input", 1}};
+  for (const auto& [name, ok] : std::map<std::string, std::uint64_t>{{"a.tar", 3}, {"c.tar", 2}}) {
+    const dataset::ShardRows& rows = told[folder_ / name];
+    EXPECT_EQ(rows.ok, ok);
+    EXPECT_EQ(rows.failed, 1u);
+    EXPECT_EQ(rows.errors, errors);
+    EXPECT_EQ(rows.bytes_in, ok * picture(0, 100).size());
+    EXPECT_EQ(rows.bytes_out, 2 * rows.bytes_in);
+    EXPECT_EQ(rows.copy_errors, 0u);
+  }
+}
+
 TEST_F(ShardsRun, OnePictureThatTakesLongHoldsUpItsOwnShardWithinTheBound) {
   make_shard("a.tar", 400, 4000);
   options_.waiting_bytes = 64 * 1024;  // eight results

@@ -168,6 +168,10 @@ void leave_out(const std::vector<StatusCode>& rows, batch::Summary& summary) {
 int run_shards(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
   command.shards->stop = &g_interrupted;
   command.shards->on_error = [&progress](const Status& error) { progress.error(error); };
+  command.shards->on_written = [&progress](const std::string& input,
+                                           const dataset::ShardRows& rows) {
+    progress.shard(input, rows);
+  };
   const auto shards = dataset::TarBatch::open(command.inputs.paths, *command.shards);
   if (!shards) return refuse(shards.error());
   progress.count_shards(

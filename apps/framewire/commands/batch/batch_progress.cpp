@@ -80,6 +80,20 @@ void BatchProgress::error(const Status& error) {
   say_error(error);
 }
 
+void BatchProgress::shard(const std::string& input, const dataset::ShardRows& rows) {
+  const std::lock_guard lock(mutex_);
+  if (!json_lines_) return;
+  put(text_of(Json{{"event", "shard"},
+                   {"input", input},
+                   {"ok", rows.ok},
+                   {"failed", rows.failed},
+                   {"errors", rows.errors},
+                   {"bytes_in", rows.bytes_in},
+                   {"bytes_out", rows.bytes_out},
+                   {"copy_errors", rows.copy_errors}}) +
+      "\n");
+}
+
 void BatchProgress::row_of_shard(const Status& error) {
   const std::lock_guard lock(mutex_);
   ++rows_of_shards_;

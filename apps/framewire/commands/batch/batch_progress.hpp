@@ -5,6 +5,7 @@
 #include <command_line/command.hpp>
 #include <commands/batch/batch_standing.hpp>
 #include <commands/batch/progress_line.hpp>
+#include <dataset/shard_record.hpp>
 #include <framewire/batch.hpp>
 #include <framewire/status.hpp>
 #include <functional>
@@ -30,6 +31,8 @@ class BatchProgress {
   /// The row of a shard, which counts among shards and not among inputs.
   void row_of_shard(const Status& error);
   void error(const Status& error);
+  /// A shard is written.
+  void shard(const std::string& input, const dataset::ShardRows& rows);
   void draw(const batch::Progress& progress);
   /// The batch has ended: takes the line away, and tells the end.
   void end();
