@@ -179,7 +179,11 @@ def test_a_shard_that_is_missing_is_named(program, tmp_path):
     why = f"{tmp_path}/none.tar: cannot open: No such file or directory"
     none = group.shards[0]
     assert ended["failed"] == {none: why.partition(": ")[2]} and ended["code"] == 1
-    assert ended["row_errors"] == {none: {"io_error": 1}, group.shards[1]: {"invalid_input": 25}}
+    rows = ended["written"].pop(group.shards[1])
+    assert not ended["written"] and rows == {
+        "event": "shard", "input": rows["input"], "ok": 0, "failed": 25, "errors": {"invalid_input": 25},
+        "bytes_in": 0, "bytes_out": 0, "copy_errors": 0}
+    ended["written"][group.shards[1]] = rows
     fake = FakeRay()
     fake.get = lambda result: result
     driver = framewire.ray._Driver(fake, [group], RaySettings(progress="never"), [], io.StringIO())
@@ -304,7 +308,7 @@ def test_members_that_cannot_be_copied_are_told(here, tmp_path, monkeypatch):
 
     def with_an_error(self, group):
         ended = call(self, group)
-        ended["report"]["shards"]["copy_errors"] = 1
+        ended["written"][group.shards[2]]["copy_errors"] = 1
         return {**ended, "code": 1}
 
     monkeypatch.setattr(framewire.ray_worker.Worker, "run", with_an_error)
@@ -395,6 +399,46 @@ exec {program} "$@"
     assert "in/2.tar: exit code -9" in said
     assert report["written"] + report["unchanged"] == 3 and report["ok"] == 4
     assert (report["failed"], report["errors"]) == (1, {"invalid_input": 1})
+
+
+@pytest.mark.parametrize("code, options", [(3, []), (3, ["--retry", "failed"]), (130, [])])
+def test_what_a_group_that_broke_off_has_made_counts_once(here, program, tmp_path, code, options):
+    """The first call writes 0.tar and breaks off in 1.tar, of which it has made two pictures, as where a disk
+    is full: its report has their counts, and no shard of theirs."""
+    for name in ("in/0.tar", "in/1.tar"):
+        with tarfile.open(tmp_path / name, "a") as archive:
+            archive.add(__file__, arcname="bad.jpg")
+    expected = here("in/{0..3}.tar", "whole", *options)[1]
+    assert (expected["written"], expected["ok"], expected["failed"]) == (4, 8, 2)
+
+    breaks_off = tmp_path / "breaks_off"
+    breaks_off.write_text(f"""#!{sys.executable}
+import json, os, pathlib, subprocess, sys
+program, words, first = {program!r}, sys.argv[1:], pathlib.Path({str(tmp_path / "first")!r})
+if first.exists():
+    os.execv(program, [program, *words])
+names = pathlib.Path(words[words.index("--files-from") + 1]).read_bytes().split(b"\\0")
+reports = []
+for name, out in (names[0], words[4]), (names[1], {str(tmp_path / "lost")!r}):
+    first.write_bytes(name)
+    ran = subprocess.run([program, words[0], "--files-from", first, "--null", out, *words[5:]],
+                         stdout=subprocess.PIPE, stderr=None if name == names[0] else subprocess.DEVNULL)
+    reports.append(json.loads(ran.stdout))
+report, lost = reports
+for key in ("ok", "failed", "bytes_in", "bytes_out"):
+    report[key] += lost[key]
+for key, count in lost["errors"].items():
+    report["errors"][key] = report["errors"].get(key, 0) + count
+print(json.dumps(report))
+sys.exit({code})
+""")
+    breaks_off.chmod(0o755)
+    ended, report, said = here("in/{0..3}.tar", "out", "--program", str(breaks_off), *options)
+    assert ended == 1 and report["retries"] >= 1 and not report["given_up"], said
+    for key in ("written", "unchanged", "ok", "failed", "errors", "bytes_in", "bytes_out", "failed_shards"):
+        assert report[key] == expected[key], key
+    assert here.fake.groups[0] == ["0.tar", "1.tar", "2.tar", "3.tar"]
+    assert not [group for group in here.fake.groups[1:] if "0.tar" in group]
 
 
 def test_pauses_grow_to_a_bound():

@@ -34,8 +34,6 @@ _LOOK_SECONDS = 1.0
 #: Pauses before what has failed is tried again: the first, which doubles, and the longest.
 _FIRST_PAUSE_SECONDS = 1.0
 _MAX_PAUSE_SECONDS = 60.0
-#: Failures of pictures that keep their shard from being made: no shard that is there has them.
-_RETRYABLE_CLASSES = ("peer_lost", "cancelled", "busy", "device_lost")
 
 
 @dataclasses.dataclass
@@ -63,14 +61,6 @@ class RaySettings:
 
 
 @dataclasses.dataclass
-class _WrittenBefore:
-    """How many shards of a group earlier calls have made, without telling which. All parts of the group
-    share it: their calls find these shards unchanged."""
-
-    count: int = 0
-
-
-@dataclasses.dataclass
 class _Job:
     """A group, or a part of one whose call did not tell what has become of each shard."""
 
@@ -83,9 +73,6 @@ class _Job:
     """The time of the first of these."""
     not_before: float = 0.0
     """The time at which the next call may begin."""
-    written_before: _WrittenBefore = dataclasses.field(default_factory=_WrittenBefore)
-    row_errors: Dict[str, Dict[str, int]] = dataclasses.field(default_factory=dict)
-    """Failures by class, of each shard, that earlier calls have reported and that are not counted yet."""
 
     def parts(self, size: int) -> List["_Job"]:
         shards = self.group.shards
@@ -101,7 +88,7 @@ class _Outcome:
     """What has become of a group's shards, as far as a call of the program tells."""
 
     settled: List[str] = dataclasses.field(default_factory=list)
-    """Made, or failed for good."""
+    """Written, there before, or failed for good."""
     retryable: List[str] = dataclasses.field(default_factory=list)
     """Failed for a reason that may pass."""
     busy: List[str] = dataclasses.field(default_factory=list)
@@ -111,29 +98,28 @@ class _Outcome:
 
 
 def _outcome(group: Group, ended: Dict[str, Any]) -> _Outcome:
+    """A shard that is written is settled, however the call ended."""
     counts = ended["report"].get("shards", {})
-    written, unchanged, busy, failed, damaged = (
-        counts.get(name, 0) for name in ("written", "unchanged", "elsewhere", "failed", "damaged"))
-    shards, may_pass = list(group.shards), ended["code"] == 3
-    if ended["code"] not in (0, 1, 3) or written + unchanged + busy + failed != len(shards):
-        return _Outcome(retryable=shards) if len(shards) == 1 else _Outcome(unknown=shards)
-    if len(shards) == 1:
-        if busy:
-            return _Outcome(busy=shards)
-        return _Outcome(retryable=shards) if may_pass and failed else _Outcome(settled=shards)
-    # Errors name shards that have failed, and those that were read in part.
-    if len(ended["failed"]) != failed + damaged or (may_pass and (damaged or not failed)):
-        return _Outcome(unknown=shards)
-    named = [shard for shard in shards if shard in ended["failed"]]
-    rest = [shard for shard in shards if shard not in ended["failed"]]
-    found = _Outcome(retryable=named) if may_pass else _Outcome(settled=named)
-    if not busy:
-        found.settled += rest
-    elif busy == len(rest):
-        found.busy = rest
-    else:
-        found.unknown = rest
+    unchanged, busy, failed = (counts.get(name, 0) for name in ("unchanged", "elsewhere", "failed"))
+    written = [shard for shard in group.shards if shard in ended["written"]]
+    shards, may_pass = _not_written(group, ended), ended["code"] == 3
+    found = _Outcome(settled=written)
+    if ended["code"] not in (0, 1, 3) or unchanged + busy + failed != len(shards):
+        (found.retryable if len(shards) == 1 else found.unknown).extend(shards)
+        return found
+    # Errors name shards that have failed; one alone needs no name.
+    named = [shard for shard in shards if (failed if len(shards) == 1 else shard in ended["failed"])]
+    rest = [shard for shard in shards if shard not in named]
+    if len(named) != failed:
+        found.unknown = shards
+        return found
+    (found.retryable if may_pass else found.settled).extend(named)
+    (found.settled if not busy else found.busy if busy == len(rest) else found.unknown).extend(rest)
     return found
+
+
+def _not_written(group: Group, ended: Dict[str, Any]) -> List[str]:
+    return [shard for shard in group.shards if shard not in ended["written"]]
 
 
 @dataclasses.dataclass
@@ -293,43 +279,32 @@ class _Driver:
             self._again(job, reason, split=False)
             return
         outcome = _outcome(group, ended)
-        self._count(job, ended, outcome)
-        left = dataclasses.replace(job, row_errors={**job.row_errors, **ended["row_errors"]})
+        self._count(group, ended, outcome)
         for shard in outcome.retryable:
-            # It was not made, so its next call reports all of its rows.
-            self._again(dataclasses.replace(left.of([shard]), row_errors={}),
-                        without_query(ended["failed"].get(shard, "")) or reason)
+            self._again(job.of([shard]), without_query(ended["failed"].get(shard, "")) or reason)
         for shard in outcome.busy:
-            self._wait_for(left.of([shard]))
+            self._wait_for(job.of([shard]))
         if outcome.unknown and ended["code"] in (0, 1):
-            self._split(left.of(outcome.unknown))
+            self._split(job.of(outcome.unknown))
         elif outcome.unknown:
-            self._again(left.of(outcome.unknown), reason)
+            self._again(job.of(outcome.unknown), reason)
 
-    def _count(self, job: _Job, ended: Dict[str, Any], outcome: _Outcome) -> None:
-        """Counts shards that are settled, and what was written; of the others the next call reports."""
-        report, counts = self._report, ended["report"].get("shards", {})
-        report.add(ended["report"])
+    def _count(self, group: Group, ended: Dict[str, Any], outcome: _Outcome) -> None:
+        """Counts shards that are settled; what the call has done for others counts with the call that
+        settles them."""
+        report, written, failed = self._report, ended["written"], dict(ended["failed"])
         self._done += len(outcome.settled)
-        if ended["report"]:
-            for shard in [*outcome.retryable, *outcome.busy, *outcome.unknown]:
-                report.subtract_failures(ended["row_errors"].get(shard, {}))
-        if outcome.unknown:
-            job.written_before.count += counts.get("written", 0)
-        else:
-            before = counts.get("unchanged", 0)
-            ours = min(before, job.written_before.count)
-            job.written_before.count -= ours
-            report.unchanged += before - ours
+        left = _not_written(group, ended)
+        if len(left) == 1 and ended["report"].get("shards", {}).get("failed", 0):
+            failed.setdefault(left[0], "; ".join(ended["said"][-3:]))
         for shard in outcome.settled:
-            if shard not in ended["row_errors"]:  # an earlier call has made it, with these failures
-                report.add_failures({name: count for name, count in job.row_errors.get(shard, {}).items()
-                                     if name not in _RETRYABLE_CLASSES})
-        failed = {shard: why for shard, why in ended["failed"].items() if shard in outcome.settled}
-        if len(job.group.shards) == 1 and outcome.settled and counts.get("failed", 0) and not failed:
-            failed[job.group.shards[0]] = "; ".join(ended["said"][-3:])
-        report.failed_shards += [without_queries(f"{without_query(shard)}: {why}", job.group.shards)
-                                 for shard, why in failed.items()]
+            if shard in written:
+                report.add_written(written[shard])
+            elif shard not in failed:
+                report.unchanged += 1
+            if shard in failed:
+                why = f"{without_query(shard)}: {failed[shard]}"
+                report.failed_shards.append(without_queries(why, group.shards))
 
     def _split(self, job: _Job) -> None:
         """Hands out halves, whose calls tell more of each shard."""

@@ -14,7 +14,7 @@ class RayReport:
     """Those that were to be done."""
     written: int = 0
     unchanged: int = 0
-    """Done by an earlier run."""
+    """Done by an earlier run, or by a call whose actor has died."""
     ok: int = 0
     """Pictures resized."""
     failed: int = 0
@@ -36,27 +36,10 @@ class RayReport:
     """Why: the last of what the program, or Ray, said."""
     seconds: float = 0.0
 
-    def add(self, report: Dict[str, Any]) -> None:
-        """Adds the report of `framewire batch` over one group, without the shards that it found done."""
-        shards = report.get("shards", {})
-        self.written += shards.get("written", 0)
-        self.copy_errors += shards.get("copy_errors", 0)
-        # Pictures count with their shards: of a call that has made none they are made again.
-        pictures = ("ok", "bytes_in", "bytes_out") if shards.get("written", 0) else ()
-        for key in ("failed", *pictures):
-            setattr(self, key, getattr(self, key) + report.get(key, 0))
-        self._add_errors(report.get("errors", {}))
-
-    def add_failures(self, classes: Dict[str, int]) -> None:
-        """Adds pictures that have failed, by class."""
-        self.failed += sum(classes.values())
-        self._add_errors(classes)
-
-    def subtract_failures(self, classes: Dict[str, int]) -> None:
-        """Takes off failures in shards that are tried again, whose next call reports them."""
-        self.add_failures({name: -min(count, self.errors.get(name, 0)) for name, count in classes.items()})
-
-    def _add_errors(self, classes: Dict[str, int]) -> None:
-        for name, count in classes.items():
+    def add_written(self, rows: Dict[str, Any]) -> None:
+        """Adds a shard that is written, with what came of its rows."""
+        self.written += 1
+        for key in ("ok", "failed", "bytes_in", "bytes_out", "copy_errors"):
+            setattr(self, key, getattr(self, key) + rows.get(key, 0))
+        for name, count in rows.get("errors", {}).items():
             self.errors[name] = self.errors.get(name, 0) + count
-        self.errors = {name: count for name, count in self.errors.items() if count}

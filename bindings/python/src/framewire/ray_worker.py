@@ -34,7 +34,7 @@ class Worker:
 
     def run(self, group: Group) -> Dict[str, Any]:
         """How the program ended: its exit code, its report, the last of what it said, why shards have
-        failed (`failed`), and failures by class of each shard's rows (`row_errors`)."""
+        failed (`failed`), and what came of the rows of each shard that it has written (`written`)."""
         events = _Events(group)
         with tempfile.TemporaryDirectory(prefix="framewire-ray-") as folder:
             names = os.path.join(folder, "shards")
@@ -51,7 +51,7 @@ class Worker:
                 text = report.read()
         with self._lock:
             self._standing = {}
-        return {"code": code, "said": events.said, "failed": events.failed, "row_errors": events.row_errors,
+        return {"code": code, "said": events.said, "failed": events.failed, "written": events.written,
                 "report": _object(text)}
 
     def _follow(self, command: List[str], report: TextIO, events: "_Events") -> int:
@@ -60,7 +60,7 @@ class Worker:
 
         # pylint: disable=subprocess-popen-preexec-fn
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=report, stderr=subprocess.PIPE,
-                              text=True, errors="replace", preexec_fn=end_with_the_actor) as child:
+                              encoding="utf-8", errors="replace", preexec_fn=end_with_the_actor) as child:
             assert child.stderr is not None
             for line in child.stderr:
                 standing = events.take(line)
@@ -76,19 +76,25 @@ class _Events:
     def __init__(self, group: Group) -> None:
         self.said: List[str] = []
         self.failed: Dict[str, str] = {}
-        self.row_errors: Dict[str, Dict[str, int]] = {}
-        # Inputs are called as the list has them, or by their paths; pictures by both names.
+        self.written: Dict[str, Dict[str, Any]] = {}
+        # Inputs are called as the list has them, or by their paths.
         self._inputs: Dict[str, str] = {}
         self._outputs: Dict[str, str] = {}
         for shard in group.shards:
             path = without_query(shard)
-            self._inputs[without_query(list_entry(shard))] = self._inputs[path] = shard
-            output = group.out.rstrip("/") + "/" + path.rpartition("/")[2]
+            self._inputs[_as_json_has(without_query(list_entry(shard)))] = shard
+            self._inputs[_as_json_has(path)] = shard
+            output = _as_json_has(group.out.rstrip("/") + "/" + path.rpartition("/")[2])
             self._outputs[output] = self._outputs[output + ".jsonl"] = shard
 
     def take(self, line: str) -> Dict[str, Any]:
         """@return how far the program is, where the line says that"""
         event = _object(line)
+        if event.get("event") == "shard":
+            shard = self._inputs.get(str(event.get("input")))
+            if shard is not None:
+                self.written[shard] = event
+            return {}
         if event and event.get("event") != "error":
             return event
         if event:
@@ -101,18 +107,15 @@ class _Events:
     def _take_error(self, event: Dict[str, Any]) -> None:
         subject, message = str(event.get("subject")), str(event.get("message"))
         shard = self._inputs.get(subject)
-        if shard is None and subject in self._outputs:
-            shard = self._outputs[subject]
-            self.failed.setdefault(shard, f"{subject}: {message}")
-            return
         if shard is not None:
             self.failed.setdefault(shard, message)
-        else:
-            shard = self._inputs.get(subject.partition(".tar: ")[0] + ".tar")
-        if shard is not None:
-            classes = self.row_errors.setdefault(shard, {})
-            name = str(event.get("error_class"))
-            classes[name] = classes.get(name, 0) + 1
+        elif subject in self._outputs:
+            self.failed.setdefault(self._outputs[subject], f"{subject}: {message}")
+
+
+def _as_json_has(name: str) -> str:
+    """A name as lines of JSON have it, in which no bytes can stand that are not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _object(text: str) -> Dict[str, Any]:
