@@ -25,6 +25,8 @@ from framewire.ray_shards import Group, expand, group_shards, list_entry, name_i
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SHARDS = 12
+#: What Ray calls the processes of actors.
+ACTOR = f"ray::{framewire.ray_worker.Worker.__name__}"
 
 
 def test_words_stand_for_shards(tmp_path):
@@ -515,14 +517,14 @@ class Driver:
 
 def actors():
     """Process ids of actors, and those of the programs that they run."""
-    found = {"ray::_Worker": [], "framewire": []}
+    found = {ACTOR: [], "framewire": []}
     for path in pathlib.Path("/proc").iterdir():
         try:
             words = (path / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if words[0].startswith(b"ray::_Worker"):
-            found["ray::_Worker"].append(int(path.name))
+        if words[0].startswith(ACTOR.encode()):
+            found[ACTOR].append(int(path.name))
         if words[1:2] == [b"batch"] and b"--files-from" in words:
             found["framewire"].append(int(path.name))
     return found
@@ -560,7 +562,7 @@ def test_killed_actors_and_nodes_lose_nothing(cluster, program, shards, tmp_path
     node = cluster.add_node(num_cpus=1)
     driver = Driver(cluster, program, arguments(shards, out, "--group", "1"))
     manifests = lambda: len(list(out.rglob("*.tar.jsonl")))
-    until(lambda: manifests() >= 1 and kill_one("ray::_Worker"))
+    until(lambda: manifests() >= 1 and kill_one(ACTOR))
     until(lambda: manifests() >= 2 and kill_one("framewire"))
     until(lambda: manifests() >= 3)
     cluster.remove_node(node, allow_graceful=False)
