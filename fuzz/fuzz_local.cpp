@@ -6,6 +6,7 @@
 // does again.
 #include <sys/socket.h>
 #include <algorithm>
+#include <base/wake_event.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <ipc/greeting.hpp>
 #include <ipc/options_text.hpp>
 #include <ipc/shared_pages.hpp>
+#include <memory>
 #include <service/local/connection.hpp>
 #include <service/pictures/picture_engine.hpp>
 #include <tests/support/tiny_jpeg.hpp>
@@ -122,7 +124,8 @@ void serve(Input input) {
   service::ClientCounters counters;
   LocalConnection connection({pictures, share, counters, Limits{}}, 0, std::move(pages),
                              std::move(memory),
-                             transport::shared::LocalPeer(base::FileDescriptor(ends[0])));
+                             transport::shared::LocalPeer(base::FileDescriptor(ends[0])),
+                             std::make_shared<base::WakeEvent>());
   ::close(ends[1]);  // gone once all has been taken
   const Status end = connection.run();
   require(end.code() == StatusCode::kPeerLost || end.code() == StatusCode::kInvalidInput);
