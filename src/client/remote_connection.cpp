@@ -188,7 +188,7 @@ tl::unexpected<Status> RemoteConnection::lied(std::string what) {
 }
 
 std::uint64_t RemoteConnection::moving_bytes() {
-  std::uint64_t bytes = fetching_bytes_;
+  std::uint64_t bytes = 0;
   for (const Sent& sent : sent_) {
     if (sent.request && channel_.moving(sent.transfer)) bytes += sent.message->bytes;
   }

@@ -73,8 +73,10 @@ class RemoteConnection {
   [[nodiscard]] bool take_sign_of_life() noexcept { return std::exchange(is_alive_, false); }
   /// Bytes of requests that the server has fetched so far.
   [[nodiscard]] std::uint64_t fetched_bytes() const noexcept { return fetched_bytes_; }
-  /// Bytes of requests that the server is fetching, and of messages on their way from it.
+  /// Bytes of requests that the server is fetching.
   [[nodiscard]] std::uint64_t moving_bytes();
+  /// Bytes of messages that are fetched from the server.
+  [[nodiscard]] std::uint64_t fetching_bytes() const noexcept { return fetching_bytes_; }
   /// The requests that the server has not fetched whole: it cannot have begun them. Once, where the
   /// connection is lost.
   [[nodiscard]] std::vector<Request> unfetched();

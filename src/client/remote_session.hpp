@@ -117,7 +117,7 @@ class RemoteSession final : public ServerSession {
   std::uint32_t retries_left_;
   std::unique_ptr<RemoteConnection> connection_;
   Silence silence_;
-  Silence without_answer_;
+  WithoutAnswer without_answer_;
   bool has_answered_ = false;         ///< since the last look for answers
   std::uint64_t fetched_before_ = 0;  ///< bytes of requests, at the last answer
   std::vector<std::uint32_t> sending_;

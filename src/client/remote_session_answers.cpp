@@ -82,19 +82,22 @@ Result<void> RemoteSession::look_for_life() {
   return {};
 }
 
-/// Signs of life can be made by who does nothing. Requests that the server has fetched since its
-/// last answer, and bytes that are under way, extend the bound by the time that they may take.
-/// Views do not: they lie in this process' own memory.
+/// Signs of life can be made by who does nothing. Time in which the server fetches requests does
+/// not count, and an answer on its way has the time that it may take. Views do not keep a server
+/// waiting: they lie in this process' own memory.
 Result<void> RemoteSession::look_for_answers() {
+  const std::uint64_t fetched = connection_->fetched_bytes();
   if (std::exchange(has_answered_, false) || !awaits_answers()) {
     without_answer_.end();
-    fetched_before_ = connection_->fetched_bytes();
+    fetched_before_ = fetched;
     return {};
   }
-  const auto waited = without_answer_.look();
-  if (waited < kPatiencesForAnswer * place_.patience) return {};
-  const auto moved = connection_->fetched_bytes() - fetched_before_ + connection_->moving_bytes();
-  if (waited < kPatiencesForAnswer * place_.patience + slow_time_of(moved)) return {};
+  const std::uint64_t moving = connection_->moving_bytes();
+  const auto waited =
+      without_answer_.look(moving != 0, slow_time_of(fetched - fetched_before_ + moving));
+  const auto bound =
+      kPatiencesForAnswer * place_.patience + slow_time_of(connection_->fetching_bytes());
+  if (waited < bound) return {};
   return fail(StatusCode::kPeerLost,
               fmt::format("the server has answered nothing for {} s",
                           std::chrono::round<std::chrono::seconds>(waited).count()));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <base/clock.hpp>
 #include <chrono>
+#include <utility>
 
 namespace framewire::client {
 
@@ -36,6 +37,38 @@ class Silence {
  private:
   Clock::time_point last_look_ = Clock::now();
   Clock::duration time_{};
+};
+
+/// For how long a server has answered nothing, less the time in which requests were on their way to
+/// it. That time is no more than their bytes take over the slowest connection that is waited for:
+/// who takes them by drops does not extend it without end.
+class WithoutAnswer {
+ public:
+  using Clock = base::Clock;
+
+  /// The server has answered, or nothing is asked of it.
+  void end(Clock::time_point now = Clock::now()) noexcept {
+    silence_.end(now);
+    waited_ = on_their_way_ = {};
+    was_moving_ = false;
+  }
+  /// Another look, and no answer. @return the time without one
+  /// @param is_moving  whether bytes of requests are on their way now
+  /// @param slow_time  of those, and of all that arrived since the last answer
+  std::chrono::milliseconds look(bool is_moving, std::chrono::milliseconds slow_time,
+                                 Clock::time_point now = Clock::now()) noexcept {
+    const auto before = std::exchange(waited_, silence_.look(now));
+    if (was_moving_) on_their_way_ += waited_ - before;
+    on_their_way_ = std::min(on_their_way_, slow_time);
+    was_moving_ = is_moving;
+    return waited_ - on_their_way_;
+  }
+
+ private:
+  Silence silence_;
+  std::chrono::milliseconds waited_{};
+  std::chrono::milliseconds on_their_way_{};
+  bool was_moving_ = false;  ///< at the last look
 };
 
 /// Divides the time to connect again into tries. Who listens and never greets may not be who will

@@ -76,7 +76,8 @@ void show_life(PlayedEnd& server, std::chrono::milliseconds time) {
   }
 }
 
-// What it does not fetch is no reason to wait, however large it is.
+// Neither what it does not fetch is a reason to wait, however large it is, nor what it has fetched
+// at once: a megabyte may take 16 s.
 TEST_F(RemoteSilence, SignsOfLifeWithoutAnAnswerHoldNobodyForEver) {
   auto listener = transport::Listener::listen(":0", session()).value();
   auto playing = std::async(std::launch::async, [&] {
@@ -87,10 +88,9 @@ TEST_F(RemoteSilence, SignsOfLifeWithoutAnAnswerHoldNobodyForEver) {
     show_life(server, kPatience);
   });
   connect_to(fmt::format(":{}", listener.port()), std::chrono::milliseconds(100));
-  const Bytes file = photo();
   const Bytes large(1'000'000);
   const auto begun = std::chrono::steady_clock::now();
-  auto answer = submit(file);
+  auto answer = submit(large);
   auto unfetched = submit(large);
   ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(12));
@@ -101,29 +101,6 @@ TEST_F(RemoteSilence, SignsOfLifeWithoutAnAnswerHoldNobodyForEver) {
   playing.get();
 }
 
-// A request of a megabyte may take 16 s to be sent, whatever the bound for an answer.
-TEST_F(RemoteSilence, BytesThatMoveExtendTheTimeForAnAnswer) {
-  auto listener = transport::Listener::listen(":0", session()).value();
-  auto playing = std::async(std::launch::async, [&] {
-    PlayedEnd server(listener.accept(20'000).value());
-    ASSERT_TRUE(server.next());
-    server.offer(PlayedEnd::welcome());
-    const auto request = server.next();
-    ASSERT_TRUE(request);
-    show_life(server, std::chrono::seconds(4));
-    server.offer(PlayedEnd::refusal(*request));
-    (void)server.until([] { return false; });
-  });
-  connect_to(fmt::format(":{}", listener.port()), std::chrono::milliseconds(100));
-  const Bytes large(1'000'000);
-  auto answer = submit(large);
-  ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
-  EXPECT_THAT(answer.get().error().to_string(), HasSubstr("unsupported: no"));
-  remote_->close();
-  playing.get();
-}
-
-// As above, of one that is on its way all the time.
 TEST_F(RemoteSilence, ARequestThatIsBeingFetchedExtendsTheTimeForAnAnswer) {
   auto listener = transport::Listener::listen(":0", session()).value();
   auto playing = std::async(std::launch::async, [&] {
@@ -144,6 +121,35 @@ TEST_F(RemoteSilence, ARequestThatIsBeingFetchedExtendsTheTimeForAnAnswer) {
   EXPECT_THAT(answer.get().error().to_string(), HasSubstr("unsupported: no"));
   remote_->close();
   playing.get();
+}
+
+TEST(WithoutAnswer, CountsNoTimeInWhichRequestsAreOnTheirWay) {
+  using std::chrono::seconds;
+  client::WithoutAnswer without;
+  auto now = base::Clock::now();
+  without.end(now);
+  // A minute on their way at their slowest, in looks of a second; then nothing more moves.
+  for (int i = 1; i <= 60; ++i) {
+    now += seconds(1);
+    EXPECT_LE(without.look(i < 60, seconds(i), now), seconds(1)) << i;
+  }
+  now += seconds(1);
+  EXPECT_EQ(without.look(false, seconds(60), now), seconds(2));
+}
+
+TEST(WithoutAnswer, CountsTimeBeyondWhatBytesMayTake) {
+  using std::chrono::seconds;
+  client::WithoutAnswer without;
+  auto now = base::Clock::now();
+  without.end(now);
+  std::chrono::milliseconds waited{};
+  for (int i = 0; i <= 100; ++i) {
+    now += seconds(1);
+    waited = without.look(true, seconds(10), now);
+  }
+  EXPECT_EQ(waited, seconds(101 - 10));
+  without.end(now);
+  EXPECT_EQ(without.look(true, seconds(10), now + seconds(1)), seconds(1));
 }
 
 TEST_F(RemoteSilence, AServerWithMuchToDoIsWaitedFor) {
