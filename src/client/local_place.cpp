@@ -109,18 +109,19 @@ Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& optio
 
 }  // namespace
 
-Result<std::shared_ptr<Session>> open_session(const LocalPlace& place,
-                                              base::Clock::time_point deadline, HoldBack hold_back,
-                                              const std::stop_token& stop) {
+Result<std::shared_ptr<LocalConnection>> open_connection(const LocalPlace& place,
+                                                         base::Clock::time_point deadline,
+                                                         HoldBack hold_back,
+                                                         const std::stop_token& stop) {
   auto peer = connect_to(place.path, deadline, stop);
   if (!peer) return fail(peer.error());
   auto pages = greet(*peer, place.options, deadline, stop);
   if (!pages) return fail(Status(pages.error()).about(place.path));
   base::refuse_files(peer->fd());  // there are no more to come
-  Session::Settings settings;
+  LocalConnection::Settings settings;
   settings.hold_back = hold_back;
   settings.patience = place.patience;
-  return std::make_shared<Session>(std::move(*pages), std::move(*peer), settings);
+  return std::make_shared<LocalConnection>(std::move(*pages), std::move(*peer), settings);
 }
 
 }  // namespace framewire::client

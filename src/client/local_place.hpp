@@ -3,7 +3,7 @@
 
 #include <base/clock.hpp>
 #include <chrono>
-#include <client/session.hpp>
+#include <client/local_connection.hpp>
 #include <client/silence.hpp>
 #include <framewire/client.hpp>
 #include <memory>
@@ -22,9 +22,8 @@ struct LocalPlace {
 /// Connects and greets.
 /// @param stop  ends the wait for the server soon
 /// @return as Client::connect()
-[[nodiscard]] Result<std::shared_ptr<Session>> open_session(const LocalPlace& place,
-                                                            base::Clock::time_point deadline,
-                                                            HoldBack hold_back,
-                                                            const std::stop_token& stop = {});
+[[nodiscard]] Result<std::shared_ptr<LocalConnection>> open_connection(
+    const LocalPlace& place, base::Clock::time_point deadline, HoldBack hold_back,
+    const std::stop_token& stop = {});
 
 }  // namespace framewire::client

@@ -14,29 +14,30 @@ constexpr std::chrono::milliseconds kConnectPause{50};
 
 }  // namespace
 
-LocalSession::LocalSession(LocalPlace place, std::shared_ptr<Session> session)
+LocalSession::LocalSession(LocalPlace place, std::shared_ptr<LocalConnection> connection)
     : place_(std::move(place)),
-      session_(std::move(session)),
+      connection_(std::move(connection)),
       retries_left_(place_.options.retries) {}
 
 Result<std::shared_ptr<LocalSession>> LocalSession::connect(LocalPlace place) {
   const HoldBack hold_back = place.options.retries != 0 ? HoldBack::kAlways : HoldBack::kNever;
-  auto session = open_session(place, base::moment_after(place.options.timeout), hold_back);
-  if (!session) return fail(session.error());
-  return std::shared_ptr<LocalSession>(new LocalSession(std::move(place), std::move(*session)));
+  auto connection = open_connection(place, base::moment_after(place.options.timeout), hold_back);
+  if (!connection) return fail(connection.error());
+  return std::shared_ptr<LocalSession>(new LocalSession(std::move(place), std::move(*connection)));
 }
 
-std::shared_ptr<Session> LocalSession::current() const {
+std::shared_ptr<LocalConnection> LocalSession::current() const {
   const std::lock_guard lock(mutex_);
-  return session_;
+  return connection_;
 }
 
-/// The session that takes orders now.
+/// The connection that takes orders now.
 /// @param on_room  called later where there is none and nobody waits
-std::shared_ptr<Session> LocalSession::current_or_wait(bool waits, std::function<void()>& on_room) {
+std::shared_ptr<LocalConnection> LocalSession::current_or_wait(bool waits,
+                                                               std::function<void()>& on_room) {
   std::unique_lock lock(mutex_);
   if (waits) opened_.wait(lock, [this] { return !is_reconnecting_; });
-  if (!is_reconnecting_) return session_;
+  if (!is_reconnecting_) return connection_;
   if (on_room) on_room_.push_back(std::exchange(on_room, nullptr));
   return nullptr;
 }
@@ -49,21 +50,21 @@ std::size_t LocalSession::submit(std::span<Order> orders, bool waits,
                                  std::function<void()> on_room) {
   std::size_t done = 0;
   while (done < orders.size()) {
-    const auto session = current_or_wait(waits && done == 0, on_room);
-    if (session == nullptr) break;
-    done += session->hand_in(orders.subspan(done), waits && done == 0, on_room);
-    // A session that is lost meanwhile takes no more; the next one may.
-    if (!session->has_left()) break;
+    const auto connection = current_or_wait(waits && done == 0, on_room);
+    if (connection == nullptr) break;
+    done += connection->hand_in(orders.subspan(done), waits && done == 0, on_room);
+    // A connection that is lost meanwhile takes no more; the next one may.
+    if (!connection->has_left()) break;
   }
   return done;
 }
 
 void LocalSession::receive() noexcept {
   while (true) {
-    const auto session = current();
-    Status why = session->serve();
+    const auto connection = current();
+    Status why = connection->serve();
     try {
-      if (connect_again(*session, why)) continue;
+      if (connect_again(*connection, why)) continue;
     } catch (...) {
       why = Status(StatusCode::kBusy, std::string());
     }
@@ -71,10 +72,10 @@ void LocalSession::receive() noexcept {
   }
 }
 
-/// The lost session's socket stays open until the last order, view and slice in its memory is gone:
-/// a server that was only silent takes the memory back once it sees that its client has left.
+/// The lost connection's socket stays open until the last order, view and slice in its memory is
+/// gone: a server that was only silent takes the memory back once it sees that its client has left.
 /// @param why  why the connection is lost; in the end, why there is none
-bool LocalSession::connect_again(Session& lost, Status& why) {
+bool LocalSession::connect_again(LocalConnection& lost, Status& why) {
   if (lost.has_ever_answered()) retries_left_ = place_.options.retries;
   if (stop_.stop_requested() || retries_left_ == 0 || lost.server_lied()) return false;
   --retries_left_;
@@ -105,8 +106,8 @@ void LocalSession::drop_used_up() noexcept {
   unanswered_.erase(kept, unanswered_.end());
 }
 
-/// Puts the orders of the lost session before those that already waited for the next one.
-void LocalSession::take_what_is_left(Session& lost) {
+/// Puts the orders of the lost connection before those that already waited for the next one.
+void LocalSession::take_what_is_left(LocalConnection& lost) {
   const auto memory = current();
   LeftBehind left = lost.leave_behind();
   try {
@@ -126,12 +127,13 @@ void LocalSession::take_what_is_left(Session& lost) {
 }
 
 /// A server that is started again takes some seconds.
-std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& why) const {
+std::shared_ptr<LocalConnection> LocalSession::open_again(const LocalConnection& lost,
+                                                          Status& why) const {
   ConnectTries tries(base::moment_after(place_.options.timeout));
   const HoldBack hold_back = retries_left_ != 0 ? HoldBack::kAlways : HoldBack::kOnceAnswered;
   const std::stop_token stop = stop_.get_token();
   while (!stop.stop_requested()) {
-    auto made = open_session(place_, tries.next(), hold_back, stop);
+    auto made = open_connection(place_, tries.next(), hold_back, stop);
     if (made) {
       if ((*made)->slots() >= lost.slots() && (*made)->input_bytes() >= lost.input_bytes() &&
           (*made)->output_bytes() >= lost.output_bytes()) {
@@ -152,17 +154,17 @@ std::shared_ptr<Session> LocalSession::open_again(const Session& lost, Status& w
   return nullptr;
 }
 
-void LocalSession::take_over(std::shared_ptr<Session> session) {
+void LocalSession::take_over(std::shared_ptr<LocalConnection> connection) {
   const std::lock_guard lock(mutex_);
-  session_ = std::move(session);
-  if (closing_) session_->close();
-  if (stop_.stop_requested()) session_->stop_retrying();
+  connection_ = std::move(connection);
+  if (closing_) connection_->close();
+  if (stop_.stop_requested()) connection_->stop_retrying();
 }
 
 /// As many as there is room for: inputs that lay in memory for slices are copies now. Called again
 /// once there is more room. Until all are in, nobody else's orders take it.
 void LocalSession::hand_in_again() {
-  const auto session = current();
+  const auto connection = current();
   while (!unanswered_.empty()) {
     Unanswered& first = unanswered_.front();
     if (first.order.stop.stop_requested()) {
@@ -170,7 +172,7 @@ void LocalSession::hand_in_again() {
     } else {
       try {
         std::function<void()> again = [this] { hand_in_again(); };
-        if (session->hand_in({&first.order, 1}, false, again) == 0) return;
+        if (connection->hand_in({&first.order, 1}, false, again) == 0) return;
       } catch (const std::bad_alloc&) {
         answer(first.order, fail(StatusCode::kBusy, "memory ran out"));
       }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <client/local_connection.hpp>
 #include <client/local_place.hpp>
 #include <client/server_session.hpp>
-#include <client/session.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -16,10 +16,10 @@
 
 namespace framewire::client {
 
-/// One Session after another: a connection that is lost is made anew as often as
+/// One LocalConnection after another: a connection that is lost is made anew as often as
 /// ClientOptions::retries say; each that has brought an answer begins the count again. What has no
-/// answer is handed in again, as often at most, out of the memory of the session that had it, and
-/// so is what a draining server has not taken.
+/// answer is handed in again, as often at most, out of the memory of the connection that had it,
+/// and so is what a draining server has not taken.
 class LocalSession final : public ServerSession {
  public:
   /// @return as Client::connect()
@@ -34,21 +34,22 @@ class LocalSession final : public ServerSession {
   [[nodiscard]] bool draining() const noexcept override;
 
  private:
-  /// An order that has no answer, and the session in whose memory its input may lie.
+  /// An order that has no answer, and the connection in whose memory its input may lie.
   struct Unanswered {
     Order order;
-    std::shared_ptr<const Session> memory;
+    std::shared_ptr<const LocalConnection> memory;
   };
 
-  LocalSession(LocalPlace place, std::shared_ptr<Session> session);
-  [[nodiscard]] std::shared_ptr<Session> current() const;
-  [[nodiscard]] std::shared_ptr<Session> current_or_wait(bool waits,
-                                                         std::function<void()>& on_room);
-  [[nodiscard]] bool connect_again(Session& lost, Status& why);
-  void take_what_is_left(Session& lost);
+  LocalSession(LocalPlace place, std::shared_ptr<LocalConnection> connection);
+  [[nodiscard]] std::shared_ptr<LocalConnection> current() const;
+  [[nodiscard]] std::shared_ptr<LocalConnection> current_or_wait(bool waits,
+                                                                 std::function<void()>& on_room);
+  [[nodiscard]] bool connect_again(LocalConnection& lost, Status& why);
+  void take_what_is_left(LocalConnection& lost);
   void drop_used_up() noexcept;
-  [[nodiscard]] std::shared_ptr<Session> open_again(const Session& lost, Status& why) const;
-  void take_over(std::shared_ptr<Session> session);
+  [[nodiscard]] std::shared_ptr<LocalConnection> open_again(const LocalConnection& lost,
+                                                            Status& why) const;
+  void take_over(std::shared_ptr<LocalConnection> connection);
   void hand_in_again();
   void open_to_all() noexcept;
   void end(const Status& why) noexcept;
@@ -59,7 +60,7 @@ class LocalSession final : public ServerSession {
 
   mutable std::mutex mutex_;
   std::condition_variable opened_;
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<LocalConnection> connection_;
   bool is_reconnecting_ = false;  ///< until all that was unanswered has been handed in again
   std::vector<std::function<void()>> on_room_;
 

@@ -14,8 +14,8 @@ constexpr std::string_view kNobody = "no worker process runs";
 // For requests that bring no deadline of their own.
 constexpr std::chrono::milliseconds kAllowed{60'000};
 
-// Whether this thread is about to hand requests to a session. What the session answers meanwhile,
-// on this thread, it has not shown to its worker.
+// Whether this thread is about to hand requests to a connection. What the connection answers
+// meanwhile, on this thread, it has not shown to its worker.
 thread_local bool handing_in = false;
 class HandingIn {
  public:
@@ -50,15 +50,15 @@ Result<Resized> failure(StatusCode code, std::string_view message) noexcept {
 }  // namespace
 
 Result<InputSlice> WorkerPool::State::input_slice(std::size_t bytes) try {
-  std::shared_ptr<client::Session> session;
+  std::shared_ptr<client::LocalConnection> connection;
   {
     const std::lock_guard lock(mutex_);
     ++next_;
     const Worker* const worker = least_loaded();
-    if (worker != nullptr && worker->lends_slices) session = worker->session;
+    if (worker != nullptr && worker->lends_slices) connection = worker->connection;
   }
-  if (session != nullptr) {
-    if (auto slice = session->input_slice(bytes)) return slice;
+  if (connection != nullptr) {
+    if (auto slice = connection->input_slice(bytes)) return slice;
   }
   // No worker that lends memory, or no room: the input is copied when it is handed in.
   const std::shared_ptr<std::uint8_t[]> memory(new std::uint8_t[bytes]);
@@ -180,7 +180,7 @@ WorkerPtr WorkerPool::State::choose(const PoolJob& job) const {
   for (const WorkerPtr& worker : serving_) {
     const std::size_t has = worker->in_hand.size();
     if (worker == isolated_ || worker->gone || worker->full) continue;
-    if (!worker->session->in_area(job.jpeg)) continue;
+    if (!worker->connection->in_area(job.jpeg)) continue;
     if (has < window_ && has <= best->in_hand.size() + kMore) best = worker.get();
   }
   return *std::ranges::find(serving_, best, &WorkerPtr::get);
@@ -213,7 +213,7 @@ bool WorkerPool::State::hand_in(const Batch& batch) noexcept {
       };
     }
     const HandingIn marked;
-    taken = worker.session->submit(orders, false, {});
+    taken = worker.connection->submit(orders, false, {});
   } catch (const std::bad_alloc&) {
     event_.notify();
   }

@@ -4,7 +4,7 @@
 
 #include <atomic>
 #include <base/wake_event.hpp>
-#include <client/session.hpp>
+#include <client/local_connection.hpp>
 #include <condition_variable>
 #include <future>
 #include <list>
@@ -52,8 +52,8 @@ struct Worker {
   Worker& operator=(const Worker&) = delete;
 
   WorkerProcess process;
-  std::optional<transport::shared::LocalPeer> socket;  ///< until it is ready
-  std::shared_ptr<client::Session> session;            ///< from then on
+  std::optional<transport::shared::LocalPeer> socket;   ///< until it is ready
+  std::shared_ptr<client::LocalConnection> connection;  ///< from then on
   std::thread receiver;
   Clock::time_point since;    ///< when it was started; when it became ready; when it was closed
   bool lends_slices = false;  ///< inputs may be read into the memory that it shares
@@ -134,7 +134,7 @@ class WorkerPool::State {
   void start_worker(Seat& seat);
   void look_for_answer(Seat& seat, Clock::time_point now);
   [[nodiscard]] Result<void> welcome(Worker& worker);
-  [[nodiscard]] Result<void> begin_session(Worker& worker, ipc::SharedPages pages);
+  [[nodiscard]] Result<void> begin_connection(Worker& worker, ipc::SharedPages pages);
   void add_devices(const StartAnswer& answer);
   void report_end(const ProcessEnd& end, int pid, std::size_t lost) noexcept;
   void seat_worker(Seat& seat);

@@ -195,7 +195,7 @@ void WorkerPool::State::look_for_answer(Seat& seat, Clock::time_point now) {
   if (auto welcomed = welcome(worker); !welcomed) {
     return start_failed(seat, welcomed.error());
   }
-  if (worker.session != nullptr) return seat_worker(seat);
+  if (worker.connection != nullptr) return seat_worker(seat);
   if (const auto end = worker.process.collect()) {
     return start_failed(seat, Status(StatusCode::kInternal, end->to_string()));
   }
@@ -229,22 +229,22 @@ Result<void> WorkerPool::State::welcome(Worker& worker) try {
   worker.lends_slices = answer.device_count != 0;
   base::refuse_files(worker.socket->fd());  // there are no more to come
   add_devices(answer);
-  return begin_session(worker, std::move(*pages));
+  return begin_connection(worker, std::move(*pages));
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");
 }
 
-/// Takes the worker's socket, whether or not there is a session afterwards: a worker without one
+/// Takes the worker's socket, whether or not there is a connection afterwards: a worker without one
 /// cannot work, and is ended.
-Result<void> WorkerPool::State::begin_session(Worker& worker, ipc::SharedPages pages) {
-  auto session =
-      std::make_shared<client::Session>(std::move(pages), std::move(*worker.socket),
-                                        client::Session::Settings{.lends = worker.lends_slices});
+Result<void> WorkerPool::State::begin_connection(Worker& worker, ipc::SharedPages pages) {
+  auto connection = std::make_shared<client::LocalConnection>(
+      std::move(pages), std::move(*worker.socket),
+      client::LocalConnection::Settings{.lends = worker.lends_slices});
   worker.socket.reset();
-  auto receiver = base::start_thread("fw-worker-recv", [session] { session->receive(); });
+  auto receiver = base::start_thread("fw-worker-recv", [connection] { connection->receive(); });
   if (!receiver) return fail(std::move(receiver.error()));
   worker.receiver = std::move(*receiver);
-  worker.session = std::move(session);
+  worker.connection = std::move(connection);
   return {};
 }
 
@@ -298,7 +298,7 @@ void WorkerPool::State::start_failed(Seat& seat, const Status& why) {
 /// Kills a worker that has something to do and does nothing, or is believed no more.
 void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
   if (worker.hung || worker.condemned || worker.lied) return;
-  worker.lied = worker.session->server_lied();
+  worker.lied = worker.connection->server_lied();
   bool has_work = false;
   bool is_overdue = false;
   bool is_gone = false;
@@ -321,7 +321,7 @@ void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
   }
   if (!has_work) worker.silent = false;
   if (has_work && (!worker.silent || now - worker.probed >= kTick)) {
-    const bool has_read = worker.session->probe();
+    const bool has_read = worker.connection->probe();
     if (has_read || !worker.silent) worker.probed = now;
     worker.silent = !has_read;
   }
@@ -332,7 +332,7 @@ void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
     warn("worker killed", is_silent ? "it reads nothing" : "it does not end a request",
          worker.process.pid());
     worker.process.kill();
-  } else if ((is_gone || worker.session->lost()) && !worker.closed) {
+  } else if ((is_gone || worker.connection->lost()) && !worker.closed) {
     worker.process.kill();  // if it has not ended already
   }
 }
@@ -353,7 +353,7 @@ bool WorkerPool::State::has_ended(Worker& worker, bool expected) {
     lost.splice(lost.end(), worker.lost);
   }
   if (expected && lost.empty()) return true;
-  const bool lied = worker.session->server_lied();
+  const bool lied = worker.connection->server_lied();
   const bool killed = end->signal == SIGKILL && !worker.hung && !worker.condemned && !lied;
   // Whoever kills a worker that idles says nothing about the next one.
   worker.ended_idle = lost.empty() && !killed;
@@ -384,7 +384,7 @@ void WorkerPool::State::retire(Clock::time_point now) {
     if (is_done && !worker->closed) {
       worker->closed = true;
       worker->since = now;
-      worker->session->end();
+      worker->connection->end();
     }
     if (worker->closed && now - worker->since > kEndTime) worker->process.kill();
   }
@@ -406,7 +406,7 @@ void WorkerPool::State::end_all() noexcept {
     left.splice(left.end(), queue_);
     left.splice(left.end(), suspects_);
   }
-  for (const WorkerPtr& worker : retiring_) worker->session->end();
+  for (const WorkerPtr& worker : retiring_) worker->connection->end();
   const auto until = Clock::now() + kEndTime;
   for (const WorkerPtr& worker : retiring_) {
     worker->receiver.join();

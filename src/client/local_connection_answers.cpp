@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <algorithm>
 #include <client/lied.hpp>
-#include <client/session.hpp>
+#include <client/local_connection.hpp>
 #include <ipc/answer.hpp>
 #include <ipc/greeting.hpp>
 #include <ipc/wakeup.hpp>
@@ -12,25 +12,26 @@
 #include <utility>
 
 namespace framewire::client {
-struct Session::KeptView {
-  KeptView(std::shared_ptr<Session> of, std::uint64_t at) : session(std::move(of)), offset(at) {
-    ++session->kept_views_;
+struct LocalConnection::KeptView {
+  KeptView(std::shared_ptr<LocalConnection> of, std::uint64_t at)
+      : connection(std::move(of)), offset(at) {
+    ++connection->kept_views_;
   }
   ~KeptView() {
-    --session->kept_views_;
-    session->release_output(offset);
+    --connection->kept_views_;
+    connection->release_output(offset);
   }
   KeptView(const KeptView&) = delete;
   KeptView& operator=(const KeptView&) = delete;
-  std::shared_ptr<Session> session;
+  std::shared_ptr<LocalConnection> connection;
   std::uint64_t offset;
 };
 
 /// Gives answers on. Callbacks are called at once; completion queues, and those who wait for room,
 /// learn of up to kGroup answers together.
-class Session::Answers {
+class LocalConnection::Answers {
  public:
-  explicit Answers(Session& session) : session_(session) {}
+  explicit Answers(LocalConnection& connection) : connection_(connection) {}
   ~Answers() { flush(); }
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
@@ -60,7 +61,7 @@ class Session::Answers {
   void flush() noexcept {
     put();
     Outstanding::end(std::span(tickets_).first(count_));
-    if (count_ != 0) session_.answered(std::exchange(count_, 0));
+    if (count_ != 0) connection_.answered(std::exchange(count_, 0));
   }
 
  private:
@@ -75,16 +76,16 @@ class Session::Answers {
     if (++count_ == kGroup) flush();
   }
 
-  Session& session_;
+  LocalConnection& connection_;
   std::shared_ptr<CompletionQueue> queue_;  ///< that `completions_` are for
   std::list<Completion> completions_;
   std::array<Outstanding::Ticket, kGroup> tickets_;  ///< of the first `count_`
   std::size_t count_ = 0;
 };
 
-void Session::receive() noexcept { fail_all(serve()); }
+void LocalConnection::receive() noexcept { fail_all(serve()); }
 
-Status Session::serve() noexcept {
+Status LocalConnection::serve() noexcept {
   Status why(StatusCode::kPeerLost, std::string());
   try {
     why = Status(StatusCode::kPeerLost, "the connection to the server was closed");
@@ -118,7 +119,7 @@ Status Session::serve() noexcept {
   return why;
 }
 
-Result<bool> Session::take_answers(Answers& answers) {
+Result<bool> LocalConnection::take_answers(Answers& answers) {
   constexpr std::size_t kGroup = 64;
   const auto count = completions_.available();
   if (!count) return lied("its index is out of bounds");
@@ -132,7 +133,7 @@ Result<bool> Session::take_answers(Answers& answers) {
   return taken != 0;
 }
 
-Result<void> Session::take_answer(const ipc::CompletionEntry& entry, Answers& answers) {
+Result<void> LocalConnection::take_answer(const ipc::CompletionEntry& entry, Answers& answers) {
   {
     const std::lock_guard lock(mutex_);
     if (entry.slot >= slots_.size() || slots_[entry.slot].stage != Stage::kSubmitted) {
@@ -168,7 +169,7 @@ Result<void> Session::take_answer(const ipc::CompletionEntry& entry, Answers& an
 
 /// A server that drains has not taken what it answers with `busy`, and in the end cancels what it
 /// has: the next one is asked. What another server cancels is answered, since no next one may come.
-bool Session::hold_back(std::uint32_t slot, const Status& status) {
+bool LocalConnection::hold_back(std::uint32_t slot, const Status& status) {
   const std::lock_guard lock(mutex_);
   const bool is_refused = status.code() == StatusCode::kBusy;
   const bool is_dropped = status.code() == StatusCode::kCancelled && !slots_[slot].cancelled;
@@ -177,8 +178,8 @@ bool Session::hold_back(std::uint32_t slot, const Status& status) {
   return true;
 }
 
-void Session::answer_resized(std::uint32_t slot, Report report,
-                             std::span<const std::uint8_t> stream, Answers& answers) {
+void LocalConnection::answer_resized(std::uint32_t slot, Report report,
+                                     std::span<const std::uint8_t> stream, Answers& answers) {
   const auto offset = static_cast<std::uint64_t>(stream.data() - pages_.output().data());
   // What was submitted is this thread's alone, but for cancel(), which leaves the order as it is.
   if (slots_[slot].order.view) {
@@ -192,7 +193,7 @@ void Session::answer_resized(std::uint32_t slot, Report report,
   answers.add(std::move(order), std::move(result));
 }
 
-Order Session::free_slot(std::uint32_t index) noexcept {
+Order LocalConnection::free_slot(std::uint32_t index) noexcept {
   std::unique_ptr<OnStop> on_stop;  // let go without the lock: cancel() may be waiting for it
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[index];
@@ -207,7 +208,7 @@ Order Session::free_slot(std::uint32_t index) noexcept {
 }
 
 /// @return why there is no server any more
-Result<void> Session::sleep() {
+Result<void> LocalConnection::sleep() {
   std::atomic<std::uint32_t>& sleeps = pages_.control().client_sleeps;
   sleeps.store(ipc::kForNews, std::memory_order_seq_cst);
   pollfd file{peer_.fd(), POLLIN, 0};
@@ -233,7 +234,7 @@ Result<void> Session::sleep() {
 
 /// What the server's thread for this client does moves: answers, its index in the ring, or that it
 /// goes back to sleep once it has been woken, whatever the length of its queue.
-Result<void> Session::look_for_life() {
+Result<void> LocalConnection::look_for_life() {
   if (settings_.patience.count() == 0) return {};
   if (settings_.hold_back != HoldBack::kNever) answer_held();
   {
@@ -255,7 +256,7 @@ Result<void> Session::look_for_life() {
 
 /// Signs of life can be made by who does nothing. Where this client keeps outputs, or there is
 /// nothing to answer, the server may wait for it.
-Result<void> Session::look_for_answers() {
+Result<void> LocalConnection::look_for_answers() {
   if (settings_.patience.count() == 0) return {};
   const bool awaits = [this] {
     const std::lock_guard lock(mutex_);
@@ -273,7 +274,7 @@ Result<void> Session::look_for_answers() {
 }
 
 /// Answers the requests that were held back and wait for no other server any more.
-void Session::answer_held() noexcept {
+void LocalConnection::answer_held() noexcept {
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
     std::unique_lock lock(mutex_);
     if (slots_[slot].stage != Stage::kHeld) continue;
@@ -287,12 +288,12 @@ void Session::answer_held() noexcept {
   }
 }
 
-bool Session::has_left() const {
+bool LocalConnection::has_left() const {
   const std::lock_guard lock(mutex_);
   return has_left_;
 }
 
-LeftBehind Session::leave_behind() {
+LeftBehind LocalConnection::leave_behind() {
   LeftBehind left;
   std::vector<std::unique_ptr<OnStop>> stops;  // let go without the lock: cancel() may wait for it
   std::vector<std::uint32_t> held;
@@ -326,7 +327,7 @@ LeftBehind Session::leave_behind() {
   return left;
 }
 
-void Session::answered(std::size_t count) noexcept {
+void LocalConnection::answered(std::size_t count) noexcept {
   std::vector<std::function<void()>> tell;
   {
     const std::lock_guard lock(mutex_);
@@ -337,7 +338,7 @@ void Session::answered(std::size_t count) noexcept {
   tell_of_room(tell);
 }
 
-void Session::fail_all(const Status& why) noexcept {
+void LocalConnection::fail_all(const Status& why) noexcept {
   {
     const std::lock_guard lock(mutex_);
     lost_ = copy_of(why);
@@ -354,11 +355,12 @@ void Session::fail_all(const Status& why) noexcept {
   answered(0);
 }
 
-void Session::fail_slots(const std::vector<std::uint32_t>& slots, const Status& why) noexcept {
+void LocalConnection::fail_slots(const std::vector<std::uint32_t>& slots,
+                                 const Status& why) noexcept {
   for (const std::uint32_t slot : slots) fail_slot(slot, why);
 }
 
-void Session::fail_slot(std::uint32_t slot, const Status& why) noexcept {
+void LocalConnection::fail_slot(std::uint32_t slot, const Status& why) noexcept {
   Order order = free_slot(slot);
   answer(order, fail(copy_of(why)));
   answered(1);

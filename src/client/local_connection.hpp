@@ -19,9 +19,9 @@
 
 namespace framewire::client {
 
-/// What one session leaves to the next.
+/// What one connection leaves to the next.
 struct LeftBehind {
-  /// In the order in which they were submitted. Inputs lie where the session has them.
+  /// In the order in which they were submitted. Inputs lie where the connection has them.
   std::vector<Order> orders;
   std::vector<std::function<void()>> on_room;
 };
@@ -33,11 +33,12 @@ enum class HoldBack : std::uint8_t {
   kAlways,
 };
 
-/// A session over shared memory, for as long as one connection lasts. Views and slices keep it
-/// alive beyond its client.
-class Session final : public ServerSession, public std::enable_shared_from_this<Session> {
+/// A connection over shared memory. One that is lost stays lost: LocalSession makes another. Views
+/// and slices keep it alive beyond its client.
+class LocalConnection final : public ServerSession,
+                              public std::enable_shared_from_this<LocalConnection> {
  public:
-  /// What those who make a session decide.
+  /// What those who make a connection decide.
   struct Settings {
     /// Whether input_slice() gives out memory that the server sees. Else it gives none, and all of
     /// the input area is for copies.
@@ -49,14 +50,15 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   };
 
   /// @param peer  the server, which has greeted
-  Session(ipc::SharedPages pages, transport::shared::LocalPeer peer, const Settings& settings);
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+  LocalConnection(ipc::SharedPages pages, transport::shared::LocalPeer peer,
+                  const Settings& settings);
+  LocalConnection(const LocalConnection&) = delete;
+  LocalConnection& operator=(const LocalConnection&) = delete;
 
   [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes) override;
   std::size_t submit(std::span<Order> orders, bool waits, std::function<void()> on_room) override;
   /// As submit(). Takes nothing after leave_behind().
-  /// @param on_room  empty afterwards where the session will call it
+  /// @param on_room  empty afterwards where the connection will call it
   std::size_t hand_in(std::span<Order> orders, bool waits, std::function<void()>& on_room);
   /// Whether bytes lie in the memory that is shared, so that they are not copied.
   [[nodiscard]] bool in_area(std::span<const std::uint8_t> bytes) const noexcept;
@@ -68,8 +70,8 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   /// As receive(), and answers nothing of what is unanswered in the end.
   /// @return why there is no server any more
   [[nodiscard]] Status serve() noexcept;
-  /// After serve(): gives up all that is unanswered, for another session, and takes nothing more.
-  /// Throws std::bad_alloc, before anything has changed.
+  /// After serve(): gives up all that is unanswered, for another connection, and takes nothing
+  /// more. Throws std::bad_alloc, before anything has changed.
   [[nodiscard]] LeftBehind leave_behind();
   [[nodiscard]] bool has_left() const;
   /// After serve(): answers all that is unanswered, and all that comes.
@@ -101,14 +103,14 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
     kFree,
     kReserved,   ///< its input is being copied
     kSubmitted,  ///< the server has it
-    kHeld,       ///< for another session
+    kHeld,       ///< for another connection
   };
   /// Asks the server to cancel.
   struct Cancel {
-    Session* session;
+    LocalConnection* connection;
     std::uint32_t slot;
     std::uint64_t number;
-    void operator()() const { session->cancel(slot, number); }
+    void operator()() const { connection->cancel(slot, number); }
   };
   using OnStop = std::stop_callback<Cancel>;
   struct Slot {

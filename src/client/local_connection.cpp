@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <algorithm>
-#include <client/session.hpp>
+#include <client/local_connection.hpp>
 #include <cstring>
 #include <ipc/wakeup.hpp>
 #include <new>
@@ -16,17 +16,18 @@ constexpr std::size_t kMaxSlices = 65'536;
 
 }  // namespace
 
-struct Session::KeptSlice {
-  KeptSlice(std::shared_ptr<Session> of, std::uint64_t at) : session(std::move(of)), offset(at) {}
-  ~KeptSlice() { session->release_slice(offset); }
+struct LocalConnection::KeptSlice {
+  KeptSlice(std::shared_ptr<LocalConnection> of, std::uint64_t at)
+      : connection(std::move(of)), offset(at) {}
+  ~KeptSlice() { connection->release_slice(offset); }
   KeptSlice(const KeptSlice&) = delete;
   KeptSlice& operator=(const KeptSlice&) = delete;
-  std::shared_ptr<Session> session;
+  std::shared_ptr<LocalConnection> connection;
   std::uint64_t offset;
 };
 
-Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer,
-                 const Settings& settings)
+LocalConnection::LocalConnection(ipc::SharedPages pages, transport::shared::LocalPeer peer,
+                                 const Settings& settings)
     : pages_(std::move(pages)),
       peer_(std::move(peer)),
       settings_(settings),
@@ -42,7 +43,7 @@ Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer,
   for (auto slot = static_cast<std::uint32_t>(slots_.size()); slot-- > 0;) free_.push_back(slot);
 }
 
-Result<InputSlice> Session::input_slice(std::size_t bytes) {
+Result<InputSlice> LocalConnection::input_slice(std::size_t bytes) {
   if (bytes > slices_.bytes()) {
     return fail(StatusCode::kTooLarge,
                 fmt::format("{} bytes are more than the {} that this client has for slices", bytes,
@@ -64,13 +65,13 @@ Result<InputSlice> Session::input_slice(std::size_t bytes) {
   }
 }
 
-void Session::release_slice(std::uint64_t offset) noexcept {
+void LocalConnection::release_slice(std::uint64_t offset) noexcept {
   const std::lock_guard lock(mutex_);
   slices_.give_back(offset);
 }
 
 /// Why an order gets no further than here. Throws nothing: others of its group have slots already.
-std::optional<Status> Session::refusal(const Order& order) const noexcept try {
+std::optional<Status> LocalConnection::refusal(const Order& order) const noexcept try {
   if (lost_) return lost_;
   if (order.options->fault) return order.options->fault;
   if (!in_area(order.jpeg) && order.jpeg.size() > copies_.bytes()) {
@@ -84,18 +85,20 @@ std::optional<Status> Session::refusal(const Order& order) const noexcept try {
   return Status(lost_ ? lost_->code() : StatusCode::kBusy, std::string());
 }
 
-bool Session::in_area(std::span<const std::uint8_t> bytes) const noexcept {
+bool LocalConnection::in_area(std::span<const std::uint8_t> bytes) const noexcept {
   const auto area = reinterpret_cast<std::uintptr_t>(pages_.input().data());
   const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
   return at >= area && at - area <= pages_.input().size() &&
          bytes.size() <= pages_.input().size() - (at - area);
 }
 
-std::size_t Session::submit(std::span<Order> orders, bool waits, std::function<void()> on_room) {
+std::size_t LocalConnection::submit(std::span<Order> orders, bool waits,
+                                    std::function<void()> on_room) {
   return hand_in(orders, waits, on_room);
 }
 
-std::size_t Session::hand_in(std::span<Order> orders, bool waits, std::function<void()>& on_room) {
+std::size_t LocalConnection::hand_in(std::span<Order> orders, bool waits,
+                                     std::function<void()>& on_room) {
   std::vector<std::uint32_t> slots;
   slots.reserve(std::min(orders.size(), slots_.size()));
   const std::size_t handed_in = reserve(orders, waits, on_room, slots);
@@ -105,8 +108,9 @@ std::size_t Session::hand_in(std::span<Order> orders, bool waits, std::function<
 }
 
 /// Takes slots, and room for copies. Orders that have no way to the server are answered at once.
-std::size_t Session::reserve(std::span<Order> orders, bool waits, std::function<void()>& on_room,
-                             std::vector<std::uint32_t>& slots) {
+std::size_t LocalConnection::reserve(std::span<Order> orders, bool waits,
+                                     std::function<void()>& on_room,
+                                     std::vector<std::uint32_t>& slots) {
   std::unique_lock lock(mutex_);
   if (on_room) on_room_.reserve(on_room_.size() + 1);  // what throws, throws before a slot is taken
   std::size_t done = 0;
@@ -139,7 +143,7 @@ std::size_t Session::reserve(std::span<Order> orders, bool waits, std::function<
 
 /// Called with the lock held. @return whether there was room; busy where memory for the books ran
 /// out
-Result<bool> Session::reserve_one(Order& order, std::vector<std::uint32_t>& slots) try {
+Result<bool> LocalConnection::reserve_one(Order& order, std::vector<std::uint32_t>& slots) try {
   if (free_.empty()) return false;
   std::optional<std::uint64_t> copy;
   if (!in_area(order.jpeg)) {
@@ -163,7 +167,7 @@ Result<bool> Session::reserve_one(Order& order, std::vector<std::uint32_t>& slot
 }
 
 /// Without the lock: until it is pushed nobody else touches a reserved slot, save cancel().
-void Session::prepare(std::uint32_t index) {
+void LocalConnection::prepare(std::uint32_t index) {
   Slot& slot = slots_[index];
   const std::string& text = slot.order.options->text;
   std::memcpy(pages_.options(index).data(), text.data(), text.size());
@@ -179,7 +183,7 @@ void Session::prepare(std::uint32_t index) {
   }
 }
 
-void Session::push(const std::vector<std::uint32_t>& slots) {
+void LocalConnection::push(const std::vector<std::uint32_t>& slots) {
   if (slots.empty()) return;
   std::optional<Status> lost;
   {
@@ -200,16 +204,18 @@ void Session::push(const std::vector<std::uint32_t>& slots) {
 }
 
 /// Called with the lock held. Whether requests wait for another server, since this one ends.
-bool Session::is_to_hold_back() const noexcept { return has_left_ || (holds_back() && draining()); }
+bool LocalConnection::is_to_hold_back() const noexcept {
+  return has_left_ || (holds_back() && draining());
+}
 
-bool Session::holds_back() const noexcept {
+bool LocalConnection::holds_back() const noexcept {
   if (stops_retrying_) return false;
   return settings_.hold_back == HoldBack::kAlways ||
          (settings_.hold_back == HoldBack::kOnceAnswered && has_ever_answered_);
 }
 
 /// Called with the lock held. Seen after the next publish().
-void Session::push_request(std::uint32_t index) {
+void LocalConnection::push_request(std::uint32_t index) {
   Slot& slot = slots_[index];
   const auto jpeg = slot.order.jpeg;
   ipc::Submission entry;
@@ -224,7 +230,8 @@ void Session::push_request(std::uint32_t index) {
   if (slot.cancelled) push_command(ipc::RequestCommand::kCancel, index, 0);
 }
 
-void Session::push_command(ipc::RequestCommand command, std::uint32_t slot, std::uint64_t offset) {
+void LocalConnection::push_command(ipc::RequestCommand command, std::uint32_t slot,
+                                   std::uint64_t offset) {
   ipc::Submission entry;
   entry.command = static_cast<std::uint32_t>(command);
   entry.slot = slot;
@@ -234,13 +241,13 @@ void Session::push_command(ipc::RequestCommand command, std::uint32_t slot, std:
 
 /// An honest server always leaves room. The connection to another ends: receive() then answers all
 /// that was submitted.
-void Session::push_entry(const ipc::Submission& entry) {
+void LocalConnection::push_entry(const ipc::Submission& entry) {
   if (submissions_.push(entry)) return;
   server_lied_ = true;
   (void)::shutdown(peer_.fd(), SHUT_RDWR);
 }
 
-void Session::cancel(std::uint32_t index, std::uint64_t number) {
+void LocalConnection::cancel(std::uint32_t index, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[index];
   if (slot.number != number || slot.stage == Stage::kFree || slot.cancelled) return;
@@ -252,7 +259,7 @@ void Session::cancel(std::uint32_t index, std::uint64_t number) {
 }
 
 // A slot without a request can be cancelled: the server reads that and does nothing.
-bool Session::probe() {
+bool LocalConnection::probe() {
   const std::lock_guard lock(mutex_);
   if (lost_) return true;
   const bool has_read = submissions_.unread() == 0;
@@ -264,7 +271,7 @@ bool Session::probe() {
   return has_read;
 }
 
-void Session::release_output(std::uint64_t offset) noexcept {
+void LocalConnection::release_output(std::uint64_t offset) noexcept {
   const std::lock_guard lock(mutex_);
   push_command(ipc::RequestCommand::kRelease, 0, offset);
   submissions_.publish();
@@ -273,18 +280,18 @@ void Session::release_output(std::uint64_t offset) noexcept {
 
 /// The server takes the memory back when it sees the socket closed. That is when the last view and
 /// the last slice are gone, which keep this object.
-void Session::close() noexcept {
+void LocalConnection::close() noexcept {
   closing_ = true;
   // The socket reads as ended from here on, which wakes receive().
   (void)::shutdown(peer_.fd(), SHUT_RD);
 }
 
-void Session::end() noexcept {
+void LocalConnection::end() noexcept {
   closing_ = true;
   (void)::shutdown(peer_.fd(), SHUT_RDWR);
 }
 
-std::optional<Status> Session::lost() const {
+std::optional<Status> LocalConnection::lost() const {
   const std::lock_guard lock(mutex_);
   return lost_;
 }
