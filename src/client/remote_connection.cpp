@@ -6,6 +6,7 @@
 #include <ipc/answer.hpp>
 #include <limits>
 #include <string>
+#include <transport/session/session.hpp>
 #include <utility>
 
 namespace framewire::client {
@@ -44,31 +45,33 @@ RemoteConnection::RemoteConnection(const ClientOptions& options, bool is_stream,
       channel_(std::move(channel)) {}
 
 Result<std::unique_ptr<RemoteConnection>> RemoteConnection::open(const RemotePlace& place,
-                                                                 Clock::time_point deadline) {
+                                                                 Clock::time_point deadline,
+                                                                 const std::stop_token& stop) {
   transport::SessionOptions session = place.session;
   if (session.links.empty()) session.links = {transport::kStreamLink};
   session.capacity = 2 * std::min(place.options.slots, ipc::kMaxRemoteSlots) + kOtherTransfers;
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
   session.timeout_ms =
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(left.count(), 1, 3'600'000));
-  auto channel = transport::connect(place.address, session);
-  if (!channel) return fail(channel.error());
+  auto joined = transport::session::connect(place.address, session, stop);
+  if (!joined) return fail(std::move(joined.error()));
   const bool is_stream = std::ranges::all_of(
       session.links, [](const std::string& link) { return link == transport::kStreamLink; });
-  std::unique_ptr<RemoteConnection> made(
-      new RemoteConnection(place.options, is_stream, std::move(*channel)));
-  if (auto greeted = made->greet(deadline); !greeted) return fail(greeted.error());
+  std::unique_ptr<RemoteConnection> made(new RemoteConnection(
+      place.options, is_stream,
+      transport::make_channel(std::move(joined->link), std::move(joined->config))));
+  if (auto greeted = made->greet(deadline, stop); !greeted) return fail(greeted.error());
   return made;
 }
 
-Result<void> RemoteConnection::greet(Clock::time_point deadline) {
+Result<void> RemoteConnection::greet(Clock::time_point deadline, const std::stop_token& stop) {
   ipc::MessageHead hello;
   hello.type = ipc::MessageType::kHello;
   hello.slots = wanted_slots_;
   hello.output_bytes = output_bytes_;
   auto message = std::make_shared<ipc::OutgoingMessage>(ipc::make_message(hello, {}, {}));
   if (auto sent = send(std::move(message), std::nullopt); !sent) return sent;
-  while (Clock::now() < deadline) {
+  while (Clock::now() < deadline && !stop.stop_requested()) {
     const auto moved = progress();
     // What the server said before it went is as good as ever.
     const auto received = receive();

@@ -12,6 +12,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,10 +47,11 @@ class RemoteConnection {
     std::uint64_t number = 0;
   };
 
-  /// Connects and greets. @return errors of transport::connect(); what the server says; peer_lost,
-  ///         deadline
+  /// Connects and greets.
+  /// @param stop  ends it soon, unless it is the host's name that takes long
+  /// @return errors of transport::connect(); what the server says; peer_lost, deadline
   [[nodiscard]] static Result<std::unique_ptr<RemoteConnection>> open(
-      const RemotePlace& place, base::Clock::time_point deadline);
+      const RemotePlace& place, base::Clock::time_point deadline, const std::stop_token& stop);
 
   [[nodiscard]] std::uint32_t slots() const noexcept { return welcome_.slots; }
   [[nodiscard]] std::uint64_t input_bytes() const noexcept { return welcome_.input_bytes; }
@@ -105,7 +107,7 @@ class RemoteConnection {
   };
 
   RemoteConnection(const ClientOptions& options, bool is_stream, transport::Channel channel);
-  [[nodiscard]] Result<void> greet(base::Clock::time_point deadline);
+  [[nodiscard]] Result<void> greet(base::Clock::time_point deadline, const std::stop_token& stop);
   [[nodiscard]] Result<bool> drop_sent();
   [[nodiscard]] Result<bool> fetch();
 

@@ -24,7 +24,7 @@ Result<std::shared_ptr<RemoteSession>> RemoteSession::connect(RemotePlace place)
   if (place.options.slots == 0) {
     return fail(StatusCode::kInvalidInput, "found 0 slots; accepted: 1 or more");
   }
-  auto connection = RemoteConnection::open(place, base::moment_after(place.options.timeout));
+  auto connection = RemoteConnection::open(place, base::moment_after(place.options.timeout), {});
   if (!connection) return fail(connection.error());
   std::shared_ptr<RemoteSession> made(new RemoteSession(std::move(place), std::move(*connection)));
   if (!made->event_.valid()) {
@@ -166,11 +166,11 @@ void RemoteSession::cancel(RemoteConnection::Request request) noexcept {
 
 void RemoteSession::close() noexcept {
   closing_ = true;
-  event_.notify();
+  stop_retrying();
 }
 
 void RemoteSession::stop_retrying() noexcept {
-  stops_retrying_ = true;
+  stop_.request_stop();
   event_.notify();
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 namespace framewire::client {
@@ -98,7 +99,7 @@ class RemoteSession final : public ServerSession {
   const std::uint64_t max_input_bytes_;  ///< of one input
   base::WakeEvent event_;
   std::atomic<bool> closing_{false};
-  std::atomic<bool> stops_retrying_{false};
+  std::stop_source stop_;  ///< of the search for another server
   std::atomic<bool> draining_{false};
 
   mutable std::mutex mutex_;

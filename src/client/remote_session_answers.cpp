@@ -116,7 +116,7 @@ void RemoteSession::note_answer() noexcept {
 
 /// Whether requests wait here for the next server, since this one has said that it ends.
 bool RemoteSession::holds_back() const noexcept {
-  return draining_ && retries_left_ != 0 && !stops_retrying_;
+  return draining_ && retries_left_ != 0 && !stop_.stop_requested();
 }
 
 /// Answers what was cancelled among the requests that are held back.
@@ -311,8 +311,8 @@ bool RemoteSession::connect_again(Status& why) {
   draining_ = false;
   drop_used_up(unfetched);
   ConnectTries tries(base::moment_after(place_.options.timeout));
-  while (!closing_ && !stops_retrying_) {
-    auto made = RemoteConnection::open(place_, tries.next());
+  while (!stop_.stop_requested()) {
+    auto made = RemoteConnection::open(place_, tries.next(), stop_.get_token());
     if (made && (*made)->slots() >= slots_.size() && (*made)->input_bytes() >= max_input_bytes_) {
       connection_ = std::move(*made);
       silence_.end();
@@ -325,7 +325,12 @@ bool RemoteSession::connect_again(Status& why) {
       why = Status(StatusCode::kPeerLost, "the server gives less than it did before");
       return false;
     }
-    if (!may_pass(made.error().code()) || tries.are_over()) return false;
+    if (stop_.stop_requested()) return false;
+    if (!may_pass(made.error().code()) || tries.are_over()) {
+      why =
+          Status(why.code(), why.message() + "; cannot connect again: " + made.error().to_string());
+      return false;
+    }
     // The server may be about to start.
     pollfd item{event_.fd(), POLLIN, 0};
     (void)::poll(&item, 1, kPause_ms);

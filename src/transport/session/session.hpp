@@ -3,6 +3,7 @@
 
 #include <framewire/status.hpp>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <transport/channel.hpp>
 
@@ -15,6 +16,8 @@ struct Joined {
 };
 
 /// As transport::connect().
-[[nodiscard]] Result<Joined> connect(const std::string& address, const SessionOptions& options);
+/// @param stop  as of wire::connect_to(), through all that is said until both ends are joined
+[[nodiscard]] Result<Joined> connect(const std::string& address, const SessionOptions& options,
+                                     const std::stop_token& stop = {});
 
 }  // namespace framewire::transport::session

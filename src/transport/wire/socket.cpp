@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -60,12 +61,13 @@ void configure(int fd) noexcept {
 }
 
 Result<FileDescriptor> try_connect(const addrinfo& to, const Address& address,
-                                   Clock::time_point deadline) {
+                                   Clock::time_point deadline, const std::stop_token& stop) {
   FileDescriptor socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return fail(StatusCode::kIoError, "no socket: " + reason());
   configure(socket.get());
   if (::connect(socket.get(), to.ai_addr, to.ai_addrlen) == 0) return socket;
   if (errno == EINPROGRESS) {
+    const ShutDownOnStop stops(socket, stop);
     if (!base::wait_for(socket.get(), true, deadline)) {
       return fail(StatusCode::kDeadline,
                   fmt::format("{}:{} does not answer", address.host, address.port));
@@ -119,12 +121,20 @@ bool is_loopback(const Address& address) {
   return inet_pton(AF_INET, address.host.c_str(), &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
 }
 
-Result<FileDescriptor> connect_to(const Address& address, Clock::time_point deadline) {
+ShutDownOnStop::ShutDownOnStop(const FileDescriptor& socket, const std::stop_token& stop)
+    : own_(stop.stop_possible() ? ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0) : -1),
+      on_stop_(stop, ShutDown{own_.get()}) {}
+
+void ShutDownOnStop::ShutDown::operator()() const noexcept { (void)::shutdown(fd, SHUT_RDWR); }
+
+Result<FileDescriptor> connect_to(const Address& address, Clock::time_point deadline,
+                                  const std::stop_token& stop) {
   const auto found = look_up(address, false);
   if (!found) return fail(found.error());
   Result<FileDescriptor> socket = fail(StatusCode::kInvalidInput, "no address");
   for (const addrinfo* to = found->get(); to != nullptr && !socket; to = to->ai_next) {
-    socket = try_connect(*to, address, deadline);
+    if (stop.stop_requested()) return fail(StatusCode::kPeerLost, "stopped before it connected");
+    socket = try_connect(*to, address, deadline, stop);
   }
   return socket;
 }

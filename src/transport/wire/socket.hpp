@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -21,9 +22,25 @@ struct Address {
 /// Whether both ends would be this machine, judged by the address alone: 127/8, ::1, localhost.
 [[nodiscard]] bool is_loopback(const Address& address);
 
+/// @param stop  ends it soon, as peer_lost, unless it is the host's name that takes long
 /// @return invalid_input for a host that does not resolve; peer_lost where nobody answers; deadline
 [[nodiscard]] Result<base::FileDescriptor> connect_to(const Address& address,
-                                                      base::Clock::time_point deadline);
+                                                      base::Clock::time_point deadline,
+                                                      const std::stop_token& stop = {});
+/// While it lives, a stop shuts a socket down: whoever waits for it goes on and finds it ended.
+class ShutDownOnStop {
+ public:
+  /// Of the socket it keeps a descriptor of its own. Without one there is no way to stop.
+  ShutDownOnStop(const base::FileDescriptor& socket, const std::stop_token& stop);
+
+ private:
+  struct ShutDown {
+    int fd;
+    void operator()() const noexcept;
+  };
+  base::FileDescriptor own_;
+  std::stop_callback<ShutDown> on_stop_;
+};
 /// @return invalid_input, io_error where the port is taken or may not be used
 [[nodiscard]] Result<base::FileDescriptor> listen_on(const Address& address);
 /// A client that has connected.
