@@ -29,7 +29,7 @@ ALLOWED = {
     "engine": BELOW_CODECS | {"gpu", "codec/reference", "codec/turbo", "codec/cuda", "codec/nvjpeg"},
     "batch": {"base", "client", "engine"},
     "ipc": {"base", "transport", "transport/shared"},
-    "client": {"base", "ipc", "transport/shared"},
+    "client": {"base", "ipc", "transport/session", "transport/shared"},
     "service/local": {"base", "ipc", "service/pictures", "transport/shared"},
     "topology": {"base"},
     "transport": {"base"},

@@ -26,7 +26,7 @@ namespace {
 
 using namespace framewire;
 using service::local::FairShare;
-using service::local::LocalConnection;
+using service::local::LocalClientConnection;
 
 constexpr ipc::AreaSizes kSizes{4, 64 << 10, 64 << 10};
 
@@ -122,10 +122,10 @@ void serve(Input input) {
   FairShare share;
   service::OwnEngine pictures(engine);
   service::ClientCounters counters;
-  LocalConnection connection({pictures, share, counters, Limits{}}, 0, std::move(pages),
-                             std::move(memory),
-                             transport::shared::LocalPeer(base::FileDescriptor(ends[0])),
-                             std::make_shared<base::WakeEvent>());
+  LocalClientConnection connection({pictures, share, counters, Limits{}}, 0, std::move(pages),
+                                   std::move(memory),
+                                   transport::shared::LocalPeer(base::FileDescriptor(ends[0])),
+                                   std::make_shared<base::WakeEvent>());
   ::close(ends[1]);  // gone once all has been taken
   const Status end = connection.run();
   require(end.code() == StatusCode::kPeerLost || end.code() == StatusCode::kInvalidInput);

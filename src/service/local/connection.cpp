@@ -29,10 +29,10 @@ Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 }  // namespace
 
-LocalConnection::LocalConnection(const ConnectionContext& context, FairShare::User user,
-                                 ipc::SharedPages pages, RegisteredMemory memory,
-                                 transport::shared::LocalPeer peer,
-                                 std::shared_ptr<base::WakeEvent> event)
+LocalClientConnection::LocalClientConnection(const ConnectionContext& context, FairShare::User user,
+                                             ipc::SharedPages pages, RegisteredMemory memory,
+                                             transport::shared::LocalPeer peer,
+                                             std::shared_ptr<base::WakeEvent> event)
     : engine_(context.engine),
       counters_(context.counters),
       event_(std::move(event)),
@@ -58,13 +58,13 @@ LocalConnection::LocalConnection(const ConnectionContext& context, FairShare::Us
 /// A client that has left may have kept the memory's file, or a mapping: the pages would stay while
 /// nobody counts them. Where this end leaves an honest client in peace the pages stay, since views
 /// may lie in them.
-LocalConnection::~LocalConnection() {
+LocalClientConnection::~LocalClientConnection() {
   if (!takes_memory_back_) return;
   registered_ = {};
   pages_.discard();
 }
 
-Status LocalConnection::run() noexcept {
+Status LocalClientConnection::run() noexcept {
   Status why = [this]() -> Status {
     try {
       auto served = serve();
@@ -87,7 +87,7 @@ Status LocalConnection::run() noexcept {
   return why;
 }
 
-void LocalConnection::drain() noexcept {
+void LocalClientConnection::drain() noexcept {
   // The client first: it then knows why requests are refused, and may keep them for the next
   // server.
   pages_.control().draining.store(1, std::memory_order_relaxed);
@@ -95,17 +95,17 @@ void LocalConnection::drain() noexcept {
   event_->notify();
 }
 
-void LocalConnection::stop() noexcept {
+void LocalClientConnection::stop() noexcept {
   stopping_ = true;
   event_->notify();
 }
 
-bool LocalConnection::idle() const {
+bool LocalClientConnection::idle() const {
   const std::lock_guard lock(mutex_);
   return busy_ == 0;
 }
 
-Result<void> LocalConnection::serve() {
+Result<void> LocalClientConnection::serve() {
   while (!stopping_) {
     const auto taken = take_entries();
     if (!taken) return fail(taken.error());
@@ -117,7 +117,7 @@ Result<void> LocalConnection::serve() {
   return {};
 }
 
-Result<bool> LocalConnection::take_entries() {
+Result<bool> LocalClientConnection::take_entries() {
   const auto count = submissions_.available();
   if (!count) return lied("the index of what the client has submitted is out of bounds");
   const std::size_t taken = std::min<std::size_t>(*count, kGroup);
@@ -128,7 +128,7 @@ Result<bool> LocalConnection::take_entries() {
   return taken != 0;
 }
 
-Result<void> LocalConnection::take(const ipc::Submission& entry) {
+Result<void> LocalClientConnection::take(const ipc::Submission& entry) {
   switch (static_cast<ipc::RequestCommand>(entry.command)) {
     case ipc::RequestCommand::kRequest:
       return take_request(entry);
@@ -141,7 +141,7 @@ Result<void> LocalConnection::take(const ipc::Submission& entry) {
       fmt::format("found command {} in the client's ring; accepted: 1 to 3", entry.command));
 }
 
-Result<void> LocalConnection::take_request(const ipc::Submission& entry) {
+Result<void> LocalClientConnection::take_request(const ipc::Submission& entry) {
   const std::uint64_t area = pages_.layout().sizes.input_bytes;
   if (entry.offset > area || entry.bytes > area - entry.offset) {
     return lied(fmt::format("an input of {} bytes at {} lies outside of the {} bytes for inputs",
@@ -171,7 +171,7 @@ Result<void> LocalConnection::take_request(const ipc::Submission& entry) {
 }
 
 /// Takes a slot for a request; so that there is always room for its answer.
-Result<void> LocalConnection::enter(std::uint32_t slot) {
+Result<void> LocalClientConnection::enter(std::uint32_t slot) {
   if (slot >= slots_.size()) {
     return lied(fmt::format("found slot {}; accepted: 0 to {}", slot, slots_.size() - 1));
   }
@@ -190,7 +190,7 @@ Result<void> LocalConnection::enter(std::uint32_t slot) {
   return {};
 }
 
-Result<EngineRequest> LocalConnection::make_request(const ipc::Submission& entry) {
+Result<EngineRequest> LocalClientConnection::make_request(const ipc::Submission& entry) {
   std::array<char, ipc::kMaxOptionsBytes> text;
   ipc::copy_once(text.data(), pages_.options(entry.slot).data(), entry.options_bytes);
   const auto options = options_.find({text.data(), entry.options_bytes});
@@ -209,7 +209,7 @@ Result<EngineRequest> LocalConnection::make_request(const ipc::Submission& entry
   return request;
 }
 
-void LocalConnection::queue(EngineRequest request) {
+void LocalClientConnection::queue(EngineRequest request) {
   if (requests_.size() == requests_.capacity()) {
     const auto first = static_cast<std::ptrdiff_t>(first_);
     requests_.erase(requests_.begin(), requests_.begin() + first);
@@ -220,14 +220,14 @@ void LocalConnection::queue(EngineRequest request) {
   arrivals_.push_back(base::Clock::now());
 }
 
-Result<void> LocalConnection::release(std::uint64_t offset) {
+Result<void> LocalClientConnection::release(std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   if (outputs_.release(offset)) return {};
   return lied(fmt::format("no output at {} was the client's to release", offset));
 }
 
 /// A request that has been answered meanwhile cannot be cancelled any more; that is no lie.
-Result<void> LocalConnection::cancel(std::uint32_t slot) {
+Result<void> LocalClientConnection::cancel(std::uint32_t slot) {
   if (slot >= slots_.size()) {
     return lied(fmt::format("found slot {}; accepted: 0 to {}", slot, slots_.size() - 1));
   }
@@ -248,7 +248,7 @@ Result<void> LocalConnection::cancel(std::uint32_t slot) {
   return {};
 }
 
-void LocalConnection::drop(std::size_t index, const Status& why) {
+void LocalClientConnection::drop(std::size_t index, const Status& why) {
   const auto slot = static_cast<std::uint32_t>(requests_[index].tag);
   const auto at = static_cast<std::ptrdiff_t>(index);
   requests_.erase(requests_.begin() + at);
@@ -257,7 +257,7 @@ void LocalConnection::drop(std::size_t index, const Status& why) {
 }
 
 /// Deadlines count from when a request was taken from the ring.
-void LocalConnection::drop_expired() {
+void LocalClientConnection::drop_expired() {
   const auto now = base::Clock::now();
   for (std::size_t i = first_; i < requests_.size();) {
     const std::uint32_t allowed_ms = requests_[i].options.limits.deadline_ms;
@@ -277,7 +277,7 @@ void LocalConnection::drop_expired() {
 /// enough to read. Before that, no more is begun than what streams as large as the last ones would
 /// fill, here and in the memory that we keep them in; so that answers are rarely `busy`. Nor are
 /// there more inputs in work than the client's own memory holds, since each may be copied.
-std::size_t LocalConnection::may_hand_in() const {
+std::size_t LocalClientConnection::may_hand_in() const {
   if (!kept_.empty()) return 0;
   const std::uint64_t room =
       (outputs_.free_bytes() + outputs_.bytes() - kept_bytes_) / expected_bytes_;
@@ -287,7 +287,7 @@ std::size_t LocalConnection::may_hand_in() const {
 
 /// Called with the lock held. How many of the next requests, at most so many, may be in work with
 /// what is: one may always, since no input is larger than the memory for them.
-std::size_t LocalConnection::within_input_bytes(std::size_t most) const {
+std::size_t LocalClientConnection::within_input_bytes(std::size_t most) const {
   std::uint64_t room = pages_.layout().sizes.input_bytes - in_work_bytes_;
   most = std::min(most, kGroup);
   for (std::size_t i = 0; i < most; ++i) {
@@ -299,7 +299,7 @@ std::size_t LocalConnection::within_input_bytes(std::size_t most) const {
 }
 
 /// Called with the lock held.
-void LocalConnection::enter_work(std::span<const EngineRequest> group) {
+void LocalClientConnection::enter_work(std::span<const EngineRequest> group) {
   in_work_ += group.size();
   for (const EngineRequest& request : group) {
     slots_[request.tag].input_bytes = request.jpeg.size();
@@ -309,11 +309,11 @@ void LocalConnection::enter_work(std::span<const EngineRequest> group) {
 
 /// Called with the lock held, before the slot can be used again. The request counts in in_work_
 /// until nothing of the connection is touched any more for its sake.
-void LocalConnection::leave_work(std::uint32_t slot) noexcept {
+void LocalClientConnection::leave_work(std::uint32_t slot) noexcept {
   in_work_bytes_ -= std::exchange(slots_[slot].input_bytes, 0);
 }
 
-void LocalConnection::hand_in() {
+void LocalClientConnection::hand_in() {
   while (queued() != 0 && !stopping_) {
     const std::size_t allowed = [this] {
       const std::lock_guard lock(mutex_);
@@ -332,7 +332,7 @@ void LocalConnection::hand_in() {
 }
 
 /// @return how many of the first `count` are done with
-std::size_t LocalConnection::hand_in(std::size_t count) {
+std::size_t LocalClientConnection::hand_in(std::size_t count) {
   shorten_deadlines(count);
   const std::span group = std::span(requests_).subspan(first_, count);
   {
@@ -364,7 +364,7 @@ std::size_t LocalConnection::hand_in(std::size_t count) {
 /// The client can write to its inputs while the engine has them. What is larger than the limit says
 /// stays where it is: its size alone is looked at. What the engine has refused before has its copy.
 /// Throws std::bad_alloc where there is no memory.
-void LocalConnection::copy_inputs(std::span<EngineRequest> group) {
+void LocalClientConnection::copy_inputs(std::span<EngineRequest> group) {
   if (!engine_.needs_stable_inputs()) return;
   for (EngineRequest& request : group) {
     if (request.jpeg.size() > request.options.limits.max_input_bytes) continue;
@@ -378,7 +378,7 @@ void LocalConnection::copy_inputs(std::span<EngineRequest> group) {
 }
 
 /// Asks to be told of room, unless that has been asked already.
-std::size_t LocalConnection::try_submit(std::span<EngineRequest> group) {
+std::size_t LocalClientConnection::try_submit(std::span<EngineRequest> group) {
   if (awaits_room_->exchange(true)) return engine_.try_submit(group);
   const std::size_t taken = engine_.try_submit(group, [event = event_, awaits = awaits_room_] {
     *awaits = false;
@@ -388,7 +388,7 @@ std::size_t LocalConnection::try_submit(std::span<EngineRequest> group) {
   return taken;
 }
 
-void LocalConnection::shorten_deadlines(std::size_t count) {
+void LocalClientConnection::shorten_deadlines(std::size_t count) {
   const auto now = base::Clock::now();
   for (std::size_t i = first_; i < first_ + count; ++i) {
     std::uint32_t& deadline_ms = requests_[i].options.limits.deadline_ms;
@@ -401,7 +401,7 @@ void LocalConnection::shorten_deadlines(std::size_t count) {
 }
 
 /// @return whether the client is still there
-bool LocalConnection::sleep() {
+bool LocalClientConnection::sleep() {
   ipc::ControlBlock& control = pages_.control();
   if (queued() != 0) drop_expired();
   auto sleeps_for = ipc::kForNews;
@@ -429,7 +429,7 @@ bool LocalConnection::sleep() {
 }
 
 /// What is queued here is nobody's any more; what the engine has is cancelled and waited for.
-void LocalConnection::cancel_and_wait() noexcept {
+void LocalClientConnection::cancel_and_wait() noexcept {
   share_.set_waiting(false);
   requests_.clear();
   arrivals_.clear();

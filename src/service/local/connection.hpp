@@ -36,18 +36,18 @@ struct ConnectionContext {
 
 /// Serves one client: takes what it submits, hands it to the engine in groups, and puts the answers
 /// into the memory that both map. Believes nothing that the client writes there.
-class LocalConnection {
+class LocalClientConnection {
  public:
   /// @param user    who shares with other connections of the same user what the engine takes
   /// @param memory  the pages' input area with its guard, registered with the engine
   /// @param peer    the client, which has been greeted; its socket does not block
   /// @param event   wakes the connection's thread; valid
-  LocalConnection(const ConnectionContext& context, FairShare::User user, ipc::SharedPages pages,
-                  RegisteredMemory memory, transport::shared::LocalPeer peer,
-                  std::shared_ptr<base::WakeEvent> event);
-  ~LocalConnection();
-  LocalConnection(const LocalConnection&) = delete;
-  LocalConnection& operator=(const LocalConnection&) = delete;
+  LocalClientConnection(const ConnectionContext& context, FairShare::User user,
+                        ipc::SharedPages pages, RegisteredMemory memory,
+                        transport::shared::LocalPeer peer, std::shared_ptr<base::WakeEvent> event);
+  ~LocalClientConnection();
+  LocalClientConnection(const LocalClientConnection&) = delete;
+  LocalClientConnection& operator=(const LocalClientConnection&) = delete;
 
   /// Serves until the client leaves, lies, or stop() was called; then cancels what is queued and
   /// waits until all that was handed to the engine has been answered. Called once.
@@ -111,7 +111,7 @@ class LocalConnection {
 
   // Called from threads of the engine's, too.
   [[nodiscard]] std::span<std::uint8_t> allocate(std::uint32_t slot, std::size_t bytes);
-  static void take_answers(LocalConnection& connection, Inbox& inbox) noexcept;
+  static void take_answers(LocalClientConnection& connection, Inbox& inbox) noexcept;
   void answered(std::span<const Completion> answers) noexcept;
   void refuse(std::uint32_t slot, const Status& why) noexcept;
   void write_text(std::uint32_t slot, const Result<Resized>& result) noexcept;

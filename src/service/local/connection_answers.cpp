@@ -12,7 +12,7 @@ namespace framewire::service::local {
 /// Room in the client's area. Where there is none now, memory of our own, as much as the area has;
 /// beyond that the answer is `busy`. A stream that no area of the client's could hold is too_large:
 /// the sink says so, since it is given less than it asked for.
-std::span<std::uint8_t> LocalConnection::allocate(std::uint32_t index, std::size_t bytes) {
+std::span<std::uint8_t> LocalClientConnection::allocate(std::uint32_t index, std::size_t bytes) {
   const std::span<std::uint8_t> area = pages_.output();
   if (bytes > area.size()) return area;
   Slot& slot = slots_[index];
@@ -34,7 +34,7 @@ std::span<std::uint8_t> LocalConnection::allocate(std::uint32_t index, std::size
 
 /// Takes all answers that are there, and those that come meanwhile: who puts them into a queue that
 /// is not empty tells nobody.
-void LocalConnection::take_answers(LocalConnection& connection, Inbox& inbox) noexcept {
+void LocalClientConnection::take_answers(LocalClientConnection& connection, Inbox& inbox) noexcept {
   constexpr std::size_t kTakenAtOnce = 256;
   for (;;) {
     std::vector<Completion> answers;
@@ -51,7 +51,7 @@ void LocalConnection::take_answers(LocalConnection& connection, Inbox& inbox) no
 }
 
 /// Several answers cost one look at whether the client sleeps.
-void LocalConnection::answered(std::span<const Completion> answers) noexcept {
+void LocalClientConnection::answered(std::span<const Completion> answers) noexcept {
   share_.left(answers.size());
   for (const Completion& answer : answers) {
     write_text(static_cast<std::uint32_t>(answer.tag), answer.result);
@@ -72,7 +72,7 @@ void LocalConnection::answered(std::span<const Completion> answers) noexcept {
   if ((in_work_ -= answers.size()) == 0) idle_.notify_all();
 }
 
-void LocalConnection::refuse(std::uint32_t slot, const Status& why) noexcept {
+void LocalClientConnection::refuse(std::uint32_t slot, const Status& why) noexcept {
   const Result<Resized> result = fail(why);
   write_text(slot, result);
   {
@@ -84,7 +84,8 @@ void LocalConnection::refuse(std::uint32_t slot, const Status& why) noexcept {
 }
 
 /// Writes the report or the error. Until it is published a slot is its request's alone.
-void LocalConnection::write_text(std::uint32_t index, const Result<Resized>& result) noexcept {
+void LocalClientConnection::write_text(std::uint32_t index,
+                                       const Result<Resized>& result) noexcept {
   Slot& slot = slots_[index];
   slot.copy = {};
   const std::span<std::byte> text = pages_.report(index);
@@ -93,7 +94,8 @@ void LocalConnection::write_text(std::uint32_t index, const Result<Resized>& res
 }
 
 /// With the lock; seen after the next publish().
-void LocalConnection::put_answer(std::uint32_t index, const Result<Resized>& result) noexcept {
+void LocalClientConnection::put_answer(std::uint32_t index,
+                                       const Result<Resized>& result) noexcept {
   Slot& slot = slots_[index];
   counters_.count_answer(result, result ? result->written.size() : 0);
   if (result) {
@@ -119,8 +121,8 @@ void LocalConnection::put_answer(std::uint32_t index, const Result<Resized>& res
 }
 
 /// Called with the lock held. There is room: enter() has seen to that.
-void LocalConnection::complete(std::uint32_t index, ipc::AnswerKind outcome,
-                               std::uint64_t bytes) noexcept {
+void LocalClientConnection::complete(std::uint32_t index, ipc::AnswerKind outcome,
+                                     std::uint64_t bytes) noexcept {
   Slot& slot = slots_[index];
   ipc::CompletionEntry entry;
   entry.slot = index;
@@ -136,11 +138,11 @@ void LocalConnection::complete(std::uint32_t index, ipc::AnswerKind outcome,
   (void)completions_.push(entry);
 }
 
-void LocalConnection::wake_client() noexcept {
+void LocalClientConnection::wake_client() noexcept {
   if (ipc::wake(peer_.fd(), pages_.control().client_sleeps)) ClientCounters::add(counters_.wakeups);
 }
 
-void LocalConnection::place_kept() {
+void LocalClientConnection::place_kept() {
   std::unique_lock lock(mutex_);
   std::size_t placed = 0;
   for (; placed < kept_.size(); ++placed) {

@@ -116,8 +116,8 @@ class LocalServer::Impl {
  private:
   struct Client {
     std::thread thread;
-    base::FileDescriptor socket;                  ///< until there is a connection
-    std::unique_ptr<LocalConnection> connection;  ///< from the greeting to the end
+    base::FileDescriptor socket;                        ///< until there is a connection
+    std::unique_ptr<LocalClientConnection> connection;  ///< from the greeting to the end
     pid_t pid = 0;
     uid_t uid = 0;
     std::uint64_t bytes = 0;
@@ -258,7 +258,7 @@ class LocalServer::Impl {
       }
     }();
     const bool was_served = client.connection != nullptr;
-    std::unique_ptr<LocalConnection> over;
+    std::unique_ptr<LocalClientConnection> over;
     {
       const std::lock_guard lock(mutex_);
       over = std::move(client.connection);
@@ -296,9 +296,9 @@ class LocalServer::Impl {
     if (!sent) return fail(sent.error());
     pages->close_file();
     const ConnectionContext context{engine_, share_, counters_, options_.limits, true};
-    auto connection = std::make_unique<LocalConnection>(context, client.uid, std::move(*pages),
-                                                        std::move(*registered), std::move(peer),
-                                                        std::move(event));
+    auto connection = std::make_unique<LocalClientConnection>(
+        context, client.uid, std::move(*pages), std::move(*registered), std::move(peer),
+        std::move(event));
     const std::lock_guard lock(mutex_);
     client.connection = std::move(connection);
     if (shows_out_) client.connection->stop();

@@ -77,9 +77,9 @@ Status serve(const LocalPeer& service, const StartOrder& order, base::FileDescri
   ClientCounters counters;
   auto event = std::make_shared<base::WakeEvent>();
   if (!event->valid()) return {StatusCode::kBusy, "no descriptor is left for an event"};
-  local::LocalConnection connection({pictures, share, counters, no_limits()}, 0, std::move(*pages),
-                                    std::move(*registered), LocalPeer(std::move(socket)),
-                                    std::move(event));
+  local::LocalClientConnection connection({pictures, share, counters, no_limits()}, 0,
+                                          std::move(*pages), std::move(*registered),
+                                          LocalPeer(std::move(socket)), std::move(event));
   // CUDA opens files and talks to its driver at any time: a worker with a GPU has no sandbox.
   if (order.sandbox != 0 && answer.device_count == 0) {
     if (auto entered = enter_sandbox(); !entered) return entered.error();
