@@ -50,6 +50,17 @@ def test_an_actor_that_no_node_has_room_for_is_told_of_once(progress, settings):
     assert driver._room() >= 1 and said.getvalue().count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [
+    ["--group", "abc"], ["--workers", "0"], ["--gpus", "-1"], ["--gpus", "9" * 5000], ["--cpus", "1.5"],
+    ["--attempts", "-5"], ["--wait", "soon"], ["--wait", "nan"], ["--wait", "-1"],
+])
+def test_wrong_numbers_are_named(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        framewire.ray.main(["in.tar", "out", *words])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and f"argument {words[0]}: found {words[1]}; accepted: a " in said
+
+
 def test_a_shard_that_is_missing_is_named(program, tmp_path):
     with tarfile.open(tmp_path / "0.tar", "w") as archive:
         for i in range(25):  # that fail, too
@@ -154,6 +165,18 @@ def here(program, tmp_path, monkeypatch, capsys):
 
     run.fake = fake
     return run
+
+
+def test_an_output_without_a_name_is_no_folder(here, capsys, tmp_path):
+    assert framewire.ray.main(["in/0.tar", ""]) == 2
+    assert "OUT: found an empty name" in capsys.readouterr().err
+    assert not here.fake.groups and not (tmp_path / "0.tar").exists()
+
+
+def test_a_program_that_is_not_there_is_told_of_once(here):
+    code, report, said = here("in/{0..3}.tar", "out", "--attempts", "3", "--program", "/no/framewire")
+    assert code == 3 and len(report["given_up"]) == 4
+    assert said.count("an actor cannot run the program: ") == 1 and "'/no/framewire'; trying again" in said
 
 
 def test_shards_that_fail_for_their_outputs_are_told(here, tmp_path):

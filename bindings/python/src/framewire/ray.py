@@ -18,7 +18,7 @@ import random
 import shutil
 import sys
 import time
-from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, TextIO, Tuple
 
 from framewire.ray_report import RayReport
 from framewire.ray_shards import (Group, expand, group_shards, is_url, is_web_url, name_in_list,
@@ -30,6 +30,7 @@ __all__ = ["RayReport", "RaySettings", "WrongOptions", "main", "resize_shards"]
 #: Options of `framewire batch` that this command gives itself, or that make no sense of groups.
 _OWN = ("--shard", "--files-from", "--null", "--json", "--progress", "--metrics-file", "--manifest", "--pack",
         "--unpack", "--in-place")
+_MAX_DIGITS = 9  # of a number on the command line
 _LOOK_SECONDS = 1.0
 #: Pauses before what has failed is tried again: the first, which doubles, and the longest.
 _FIRST_PAUSE_SECONDS = 1.0
@@ -157,6 +158,7 @@ class _Driver:
         self._told = 0.0
         self._has_room = True
         self._has_waited = False
+        self._has_lacked = False
         self._gpus, self._cpus = self._share()
         given = any(word == "--jobs" or word.startswith("--jobs=") for word in options)
         jobs = [] if given else ["--jobs", str(max(1, self._cpus))]
@@ -276,6 +278,10 @@ class _Driver:
             raise WrongOptions(without_queries("\n".join(ended["said"]), group.shards))
         reason = "; ".join([f"exit code {ended['code']}", *ended["said"][-3:]])
         if ended["code"] == CANNOT_RUN:  # whatever the shards
+            if not self._has_lacked:
+                self._warn(f"an actor cannot run the program: {ended['said'][-1]}; trying again; accepted: "
+                           "--program, the same on all nodes")
+            self._has_lacked = True
             self._again(job, reason, split=False)
             return
         outcome = _outcome(group, ended)
@@ -398,14 +404,14 @@ def _parser() -> argparse.ArgumentParser:
         description="Resizes tar shards with a Ray cluster. IN are shards, in quotes 'train-{000..999}.tar' or "
         "'in/*.tar', or @LIST; they come before all options. All other options are those of framewire batch.")
     parser.add_argument("--address", help="of the Ray cluster; if not given, RAY_ADDRESS, or one on this machine")
-    parser.add_argument("--workers", type=_positive, metavar="N",
+    parser.add_argument("--workers", type=_from(1), metavar="N",
                         help="actors at a time; if not given, as many as the cluster has room for")
-    parser.add_argument("--gpus", type=int, metavar="N", help="of each actor; 1 where the cluster has any")
-    parser.add_argument("--cpus", type=_positive, metavar="N",
+    parser.add_argument("--gpus", type=_from(0), metavar="N", help="of each actor; 1 where the cluster has any")
+    parser.add_argument("--cpus", type=_from(1), metavar="N",
                         help="of each actor; if not given, 1, or with GPUs those of its node for each")
-    parser.add_argument("--group", type=_positive, default=RaySettings.group, metavar="N",
+    parser.add_argument("--group", type=_from(1), default=RaySettings.group, metavar="N",
                         help="shards that an actor is handed at once (4)")
-    parser.add_argument("--attempts", type=_positive, default=RaySettings.attempts, metavar="N",
+    parser.add_argument("--attempts", type=_from(1), default=RaySettings.attempts, metavar="N",
                         help="how often a shard that fails in passing is tried (10)")
     parser.add_argument("--wait", type=_seconds, default=RaySettings.wait, metavar="SECONDS",
                         help="for a shard that another process is at work on (3600)")
@@ -414,17 +420,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"found {text}; accepted: 1 or more")
-    return number
+def _from(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"found {text}; accepted: a whole number from {least}")
+        return int(text)
+
+    return read
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"found {text}; accepted: 0 or more")
+        raise argparse.ArgumentTypeError(f"found {text}; accepted: a number of seconds from 0")
     return seconds
 
 
@@ -443,6 +454,8 @@ def resize_shards(shards: Sequence[str], out: str, options: Sequence[str] = (), 
     names = [shard if is_url(shard) else os.path.abspath(shard) for shard in found]
     is_list = len(shards) == 1 and shards[0].startswith("@") and not any(map(is_url, found))
     listed = [name_in_list(shard) for shard in found] if is_list else []
+    if not out:  # which abspath() would make the current folder
+        raise ValueError("OUT: found an empty name; accepted: a folder, or s3://BUCKET/PREFIX")
     if is_web_url(out):
         raise ValueError(f"{without_query(out)}: web servers can only be read; accepted as OUT: a folder, "
                          "or s3://BUCKET/PREFIX")
