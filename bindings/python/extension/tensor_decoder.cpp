@@ -1,6 +1,5 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string_view.h>
-#include <unistd.h>
 #include <deque>
 #include <extension/buffer.hpp>
 #include <extension/decoded_images.hpp>
@@ -139,14 +138,14 @@ struct DecoderHandle::Batch {
 };
 
 DecoderHandle::DecoderHandle(TensorDecoder&& decoder, std::shared_ptr<DeviceMemory> memory)
-    : process_(getpid()),
+    : fork_count_(fork_count()),
       options_(decoder.options()),
       channels_(decoder.channels()),
       decoder_(std::make_unique<TensorDecoder>(std::move(decoder))),
       memory_(std::move(memory)) {}
 
 DecoderHandle::~DecoderHandle() {
-  if (getpid() != process_) {
+  if (forked()) {
     (void)decoder_.release();  // its destructor would wait for threads of another process
     return;
   }
@@ -154,7 +153,7 @@ DecoderHandle::~DecoderHandle() {
 }
 
 void DecoderHandle::close() {
-  if (getpid() != process_) return;
+  if (forked()) return;
   const WithoutGil released;
   const std::lock_guard lock(mutex_);
   for (BatchUnderWay* batch : std::exchange(under_way_, {})) batch->made_.reset();
@@ -276,7 +275,7 @@ Result<void> DecoderHandle::begin(BatchUnderWay& batch) {
 std::unique_ptr<DecoderHandle::Batch> DecoderHandle::make_batch(nb::handle jpegs, nb::handle crops,
                                                                 nb::handle flips, nb::handle out,
                                                                 std::uint64_t stream) const {
-  if (getpid() != process_) {
+  if (forked()) {
     raise_closed(
         "the decoder belongs to the parent of this process, and none of its threads is here; make "
         "a decoder in each process, after fork()");
@@ -341,7 +340,7 @@ BatchUnderWay::BatchUnderWay(nb::object decoder, std::unique_ptr<DecoderHandle::
     : decoder_(std::move(decoder)), batch_(std::move(batch)) {}
 
 BatchUnderWay::~BatchUnderWay() {
-  if (getpid() != decoder().process_) {
+  if (decoder().forked()) {
     if (made_) (void)new TensorBatch(std::move(*made_));  // would wait for another process' device
     return;
   }
@@ -358,7 +357,7 @@ void BatchUnderWay::forget() {
 }
 
 nb::tuple BatchUnderWay::wait() {
-  if (getpid() != decoder().process_) {
+  if (decoder().forked()) {
     raise_closed("the batch belongs to the parent of this process");
   }
   std::unique_ptr<DecoderHandle::Batch> batch;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <sys/types.h>
 #include <extension/device_memory.hpp>
+#include <extension/without_gil.hpp>
 #include <framewire/tensor.hpp>
 #include <memory>
 #include <mutex>
@@ -42,6 +42,8 @@ class DecoderHandle {
   /// Waits for batches under way, ends the threads and frees the memory. Batches stay; those under
   /// way are lost.
   void close();
+  /// Whether this process was made by fork() from the one that made the decoder.
+  [[nodiscard]] bool forked() const noexcept { return fork_count() != fork_count_; }
   /// As given, with the number of threads in place of 0.
   [[nodiscard]] const TensorOptions& options() const noexcept { return options_; }
 
@@ -64,7 +66,7 @@ class DecoderHandle {
   [[nodiscard]] Result<void> begin(BatchUnderWay& batch);
   [[nodiscard]] static nanobind::tuple result_of(Batch& batch, const Result<void>& done);
 
-  const pid_t process_;
+  const unsigned fork_count_;
   const TensorOptions options_;
   const int channels_;
   std::mutex mutex_;  // of what follows. Locked without the GIL, which is never asked for under it

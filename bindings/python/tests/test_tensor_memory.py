@@ -208,6 +208,35 @@ print("parent goes on")
     assert (done.returncode, done.stdout) == (0, "parent goes on\n"), done.stderr
 
 
+@skip_under(["tsan"], "ThreadSanitizer knows no threads that a child starts after fork()")
+def test_fork_is_detected_in_a_child_of_the_same_number():
+    """Containers begin to count anew, so that a process and its child may both be number 1."""
+    done = run(PREPARE + """
+import ctypes
+NEW_PIDS = 0x20000000  # CLONE_NEWPID
+unshare = ctypes.CDLL(None).unshare
+if unshare(NEW_PIDS) != 0: sys.exit("not permitted")
+def run_in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        assert os.getpid() == 1
+        os._exit(work())
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def inner(decoder):
+    try: decoder.decode(jpegs)
+    except framewire.EngineClosed as error: return 0 if "fork" in str(error) else 3
+    return 4
+def outer():
+    decoder = framewire.TensorDecoder((64, 48), threads=2)
+    unshare(NEW_PIDS)
+    return run_in_child(lambda: inner(decoder))
+sys.exit(run_in_child(outer))
+""")
+    if "not permitted" in done.stderr:
+        pytest.skip("only root may have processes counted anew")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_decoder_left_over_does_not_hold_up_the_exit():
     done = run(PREPARE + """
 import threading

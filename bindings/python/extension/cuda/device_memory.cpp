@@ -1,9 +1,9 @@
 #include <cuda_runtime_api.h>
-#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <deque>
 #include <extension/device_memory.hpp>
+#include <extension/without_gil.hpp>
 #include <gpu/buffer.hpp>
 #include <gpu/error.hpp>
 #include <gpu/on_device.hpp>
@@ -78,7 +78,7 @@ class Block final : public DeviceBlock {
 class CudaMemory final : public DeviceMemory, public std::enable_shared_from_this<CudaMemory> {
  public:
   CudaMemory(int device, gpu::Stream order)
-      : process_(getpid()),
+      : fork_count_(fork_count()),
         device_(device),
         order_(std::make_unique<gpu::Stream>(std::move(order))) {}
   ~CudaMemory() override {
@@ -120,7 +120,7 @@ class CudaMemory final : public DeviceMemory, public std::enable_shared_from_thi
 
  private:
   /// A child of the process that made this has no use of its parent's CUDA; it leaves all as it is.
-  [[nodiscard]] bool is_forked() const noexcept { return getpid() != process_; }
+  [[nodiscard]] bool is_forked() const noexcept { return fork_count() != fork_count_; }
 
   /// The last share of a block is gone. Never waits for the device unless this is closed: whoever
   /// calls may hold the GIL, which the device's work may need.
@@ -206,7 +206,7 @@ class CudaMemory final : public DeviceMemory, public std::enable_shared_from_thi
     return std::make_unique<Block>(std::move(*memory));
   }
 
-  const pid_t process_;
+  const unsigned fork_count_;
   const int device_;
   std::unique_ptr<gpu::Stream> order_;
   std::mutex free_mutex_;                    // of the next line; locked before the other one
