@@ -1,5 +1,6 @@
 #include <extension/buffer.hpp>
 #include <extension/errors.hpp>
+#include <extension/without_gil.hpp>
 
 namespace framewire::python {
 
@@ -11,12 +12,15 @@ InputBuffer::InputBuffer(nanobind::handle object, std::optional<std::uint64_t> i
                  said_of_input(index).c_str(), reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
     throw nanobind::python_error();
   }
-  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) == 0) return;
+  const auto borrow = [&](int flags) {
+    return call_python([=, this] { return PyObject_GetBuffer(object.ptr(), &view_, flags); }) == 0;
+  };
+  if (borrow(PyBUF_SIMPLE)) return;
   // Exporters disagree on what they raise here (BufferError, ValueError), so the cause is replaced.
   // A memoryview that was released raises ValueError too, and is told apart by asking again.
   PyErr_Clear();
-  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) != 0) throw nanobind::python_error();
-  PyBuffer_Release(&view_);
+  if (!borrow(PyBUF_FULL_RO)) throw nanobind::python_error();
+  release();
   const Status gaps =
       Status(StatusCode::kInvalidInput,
              "found bytes that are not contiguous in memory; accepted: a contiguous buffer, such "
@@ -24,6 +28,10 @@ InputBuffer::InputBuffer(nanobind::handle object, std::optional<std::uint64_t> i
           .about("jpeg");
   if (index) raise_at(gaps, *index);
   raise(gaps);
+}
+
+void InputBuffer::release() noexcept {
+  call_python([this] { PyBuffer_Release(&view_); });
 }
 
 }  // namespace framewire::python

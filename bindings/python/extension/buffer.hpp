@@ -17,7 +17,7 @@ class InputBuffer {
   /// contiguous in memory.
   /// @param index  of the input among several, which the exception says
   explicit InputBuffer(nanobind::handle object, std::optional<std::uint64_t> index = std::nullopt);
-  ~InputBuffer() { PyBuffer_Release(&view_); }
+  ~InputBuffer() { release(); }
   InputBuffer(const InputBuffer&) = delete;
   InputBuffer& operator=(const InputBuffer&) = delete;
 
@@ -27,6 +27,8 @@ class InputBuffer {
   }
 
  private:
+  void release() noexcept;
+
   Py_buffer view_{};
 };
 

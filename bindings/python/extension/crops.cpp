@@ -59,8 +59,7 @@ nb::list random_resized_crops(nb::handle sizes, std::uint64_t seed, std::uint32_
                               double min_ratio, double max_ratio) {
   const RandomCropOptions options{min_area, max_area, min_ratio, max_ratio};
   const nb::list pictures = to_list(sizes, "sizes", kSizes);
-  const nb::list samples = to_list(sample_ids, "sample_ids", kSampleIds);
-  check_count(samples, nb::len(pictures), "sample_ids");
+  const nb::list samples = to_list_of(nb::len(pictures), sample_ids, "sample_ids", kSampleIds);
   return boxes_of(pictures, [&](PictureSize size, std::size_t i) {
     const SampleKey key{seed, epoch, sample_at(nb::object(samples[i]), i)};
     return random_resized_crop(size.width_px, size.height_px, key, options);

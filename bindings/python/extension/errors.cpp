@@ -22,7 +22,8 @@ nb::str text(std::string_view utf8) {
 
 std::string shown(nb::handle object) {
   try {
-    nb::object words = nb::repr(object);
+    nb::object words = nb::steal(call_python([=] { return PyObject_Repr(object.ptr()); }));
+    if (!words.is_valid()) throw nb::python_error();
     if (PyUnicode_GetLength(words.ptr()) > kMaxShown) {
       words = nb::steal(PyUnicode_Substring(words.ptr(), 0, kMaxShown - 1));
       if (!words.is_valid()) throw nb::python_error();

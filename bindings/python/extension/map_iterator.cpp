@@ -75,6 +75,8 @@ nb::object MapIterator::next() {
   if (ended_) return {};
   nb::object answer;
   try {
+    // Here, since list() and its like look for no signals, nor does a wait that ends at once.
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (engine_->forked()) (void)engine_->use();  // raises: what is ready is the parent's to give
     answer = advance();
   } catch (...) {
@@ -185,8 +187,10 @@ std::chrono::microseconds MapIterator::patience() const {
 }
 
 void MapIterator::read_one() {
-  const auto next = [](PyObject* source, PyObject*) { return PyIter_Next(source); };
-  const auto item = nb::steal(source_.is_valid() ? call_python(next, source_, {}) : nullptr);
+  PyObject* const source = source_.ptr();
+  PyObject* const next =
+      source != nullptr ? call_python([=] { return PyIter_Next(source); }) : nullptr;
+  const nb::object item = nb::steal(next);
   if (!item.is_valid()) {
     if (PyErr_Occurred() != nullptr) throw nb::python_error();
     exhausted_ = true;

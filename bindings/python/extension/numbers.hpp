@@ -2,8 +2,10 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <cstddef>
 #include <cstdint>
 #include <framewire/tensor.hpp>
+#include <limits>
 #include <optional>
 
 namespace framewire::python {
@@ -18,12 +20,16 @@ namespace framewire::python {
 /// for a str, bytes, bytearray or memoryview, whose items nobody means, and for a set or a dict,
 /// whose order nobody means.
 /// @param index  of the image that the items belong to, which the exception says
+/// @param most   items that are read; what follows them is left where it is
 [[nodiscard]] nanobind::list to_list(nanobind::handle items, const char* argument,
                                      const char* accepted,
-                                     std::optional<std::uint64_t> index = std::nullopt);
+                                     std::optional<std::uint64_t> index = std::nullopt,
+                                     std::size_t most = std::numeric_limits<std::size_t>::max());
 
-/// Raises InvalidInput unless an argument has one item for each of `count`.
-void check_count(const nanobind::list& items, std::size_t count, const char* argument);
+/// As to_list(), of one item for each of `count` images. Raises InvalidInput for fewer and for
+/// more.
+[[nodiscard]] nanobind::list to_list_of(std::size_t count, nanobind::handle items,
+                                        const char* argument, const char* accepted);
 
 /// A box as a tuple (left, top, width, height).
 [[nodiscard]] nanobind::tuple to_tuple(const CropBox& box);

@@ -4,6 +4,7 @@
 #include <extension/errors.hpp>
 #include <extension/numbers.hpp>
 #include <extension/output_tensor.hpp>
+#include <extension/without_gil.hpp>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ nb::object words_of_bfloat16(nb::handle object) {
   if (!nb::hasattr(object, "__array_interface__") || !nb::hasattr(object, "view")) return {};
   const nb::object dtype = nb::getattr(object, "dtype", nb::none());
   if (!nb::getattr(dtype, "name", nb::none()).equal(nb::str("bfloat16"))) return {};
-  return object.attr("view")("uint16");
+  return call_python(nb::object(object.attr("view")), nb::str("uint16"));
 }
 
 // "float64" for "d" and its kin; what has no short name is shown as it is.
@@ -145,7 +146,9 @@ void OutputTensor::release() noexcept {
 bool OutputTensor::take_buffer(nb::handle object, const OutputTerms& terms) {
   if (PyObject_CheckBuffer(object.ptr()) == 0) return false;
   // Read-only memory is taken, to say that it is.
-  has_view_ = PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) == 0;
+  has_view_ = call_python([=, this] {
+                return PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO);
+              }) == 0;
   if (!has_view_ && nb::hasattr(object, "__dlpack__")) PyErr_Clear();  // that one may do
   if (!has_view_ && PyErr_Occurred() != nullptr) {
     nb::python_error raised;
@@ -175,7 +178,8 @@ void OutputTensor::check_buffer(const OutputTerms& terms, const char* known_type
 
 bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__")) return false;
-  const nb::object device = ask(object, terms, [&] { return object.attr("__dlpack_device__")(); });
+  const nb::object device =
+      ask(object, terms, [&] { return call_python(nb::object(object.attr("__dlpack_device__"))); });
   if (PySequence_Check(device.ptr()) == 0 || nb::len(device) != 2) {
     refuse("an object in no device of DLPack", terms);
   }
@@ -200,6 +204,13 @@ bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
 
 nb::object OutputTensor::capsule_of(nb::handle object, const OutputTerms& terms) {
   const nb::object exporter = nb::getattr(object, "__dlpack__");
+  const auto call = [&exporter](const nb::dict& keywords) {
+    const nb::tuple none;
+    PyObject* capsule =
+        call_python([&] { return PyObject_Call(exporter.ptr(), none.ptr(), keywords.ptr()); });
+    if (capsule == nullptr) throw nb::python_error();
+    return nb::steal(capsule);
+  };
   nb::dict arguments;
   if (terms.device >= 0) {
     arguments["stream"] = reinterpret_cast<std::uintptr_t>(terms.stream.get());
@@ -208,11 +219,11 @@ nb::object OutputTensor::capsule_of(nb::handle object, const OutputTerms& terms)
     nb::dict versioned;
     versioned.update(arguments);
     versioned["max_version"] = nb::make_tuple(1, 0);
-    return exporter(**versioned);
+    return call(versioned);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) throw;  // an exporter from before DLPack 1.0
   }
-  return exporter(**arguments);
+  return call(arguments);
 }
 
 void OutputTensor::take_capsule(const nb::object& capsule) {

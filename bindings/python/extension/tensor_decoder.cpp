@@ -174,14 +174,12 @@ void DecoderHandle::read_arguments(Batch& batch, nb::handle jpegs, nb::handle cr
     batch.items[i].jpeg = batch.inputs.back().bytes();
   }
   if (!crops.is_none()) {
-    const nb::list boxes =
-        to_list(crops, "crops", "one for each image, (left, top, width, height) in pixels or None");
-    check_count(boxes, count, "crops");
+    const nb::list boxes = to_list_of(
+        count, crops, "crops", "one for each image, (left, top, width, height) in pixels or None");
     for (std::size_t i = 0; i < count; ++i) batch.items[i].crop = to_box(nb::object(boxes[i]), i);
   }
   if (!flips.is_none()) {
-    const nb::list each = to_list(flips, "flips", "one bool for each image");
-    check_count(each, count, "flips");
+    const nb::list each = to_list_of(count, flips, "flips", "one bool for each image");
     for (std::size_t i = 0; i < count; ++i) batch.items[i].flip = to_flip(nb::object(each[i]), i);
   }
 }

@@ -1,4 +1,3 @@
-#include <cxxabi.h>
 #include <pthread.h>
 #include <unistd.h>
 #include <atomic>
@@ -34,20 +33,20 @@ void begin_child() {
 // Whether the interpreter ends by another thread.
 bool ends_here() { return ending && pthread_equal(pthread_self(), ending_thread) == 0; }
 
-[[noreturn]] void stop() {
-  while (true) pause();
-}
-
 // Counts the calling thread among those that the exit waits for. Without the GIL.
 void begin_work() {
   ++at_work;
   // Whoever ends the interpreter says so before it counts: it sees this thread, or is seen here.
   if (!ends_here()) return;
   --at_work;
-  stop();
+  stop_thread();
 }
 
 }  // namespace
+
+void stop_thread() {
+  while (true) pause();
+}
 
 WithoutGil::WithoutGil(Work work) : work_(work) {
   thread_ = PyEval_SaveThread();
@@ -58,15 +57,6 @@ WithoutGil::~WithoutGil() {
   if (work_ == Work::kWaits) begin_work();
   PyEval_RestoreThread(thread_);
   --at_work;
-}
-
-PyObject* call_python(PyObject* (*call)(PyObject*, PyObject*), nb::handle first,
-                      nb::handle second) {
-  try {
-    return call(first.ptr(), second.ptr());
-  } catch (const abi::__forced_unwind&) {  // pthread_exit()
-    stop();
-  }
 }
 
 unsigned fork_count() noexcept { return forks.load(std::memory_order_relaxed); }

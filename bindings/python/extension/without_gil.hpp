@@ -1,6 +1,7 @@
 // Work without the GIL in threads that may still run when the interpreter ends.
 #pragma once
 
+#include <cxxabi.h>
 #include <nanobind/nanobind.h>
 
 namespace framewire::python {
@@ -25,18 +26,27 @@ class WithoutGil {
   PyThreadState* thread_;
 };
 
+/// Stops the calling thread for good.
+[[noreturn]] void stop_thread();
+
 /// Calls what may run Python code, from any thread. Where the interpreter ends this thread
 /// meanwhile, as it does to daemon threads before Python 3.14, the thread stops here: further out
 /// it would meet handlers and destructors that need the GIL, and abort the process.
-/// @param call  returns a new reference, or null with an exception set
-[[nodiscard]] PyObject* call_python(PyObject* (*call)(PyObject*, PyObject*), nanobind::handle first,
-                                    nanobind::handle second);
+/// @param call  a function of CPython's, in a lambda that has nothing to destroy
+template <typename Call>
+auto call_python(const Call& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const abi::__forced_unwind&) {  // pthread_exit()
+    stop_thread();
+  }
+}
 
 /// A callable with its arguments, by call_python(). Throws what it raises.
 template <typename... Arguments>
 nanobind::object call_python(const nanobind::object& callable, const Arguments&... arguments) {
   const nanobind::tuple all = nanobind::make_tuple(arguments...);
-  PyObject* result = call_python(&PyObject_CallObject, callable, all);
+  PyObject* result = call_python([&] { return PyObject_CallObject(callable.ptr(), all.ptr()); });
   if (result == nullptr) throw nanobind::python_error();
   return nanobind::steal(result);
 }

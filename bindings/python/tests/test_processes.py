@@ -71,6 +71,49 @@ time.sleep(0.2)
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("call", [
+    "decoder.decode(slow(small))",
+    "decoder.decode([small], slow(None, 1))",
+    "decoder.decode([small], [slow(0, 4)])",
+    "decoder.decode([small], [Slow()])",
+    "decoder.decode([small], out=Slow())",
+    "framewire.random_flips(0, 0, slow(1))",
+    "framewire.random_flips(0, 0, [Slow()] * 99)",
+    "framewire.center_crops(slow((64, 48)), (8, 8))",
+    "framewire.resize(Slow())",
+])
+def test_daemon_threads_in_code_of_their_users_do_not_break_the_exit(call):
+    """Python code that functions of the extension call is where the interpreter's end meets threads."""
+    script = PREPARE + f"""
+decoder = framewire.TensorDecoder((16, 16), threads=1)
+def slow(item, times=1000):
+    for _ in range(times):
+        time.sleep(0.002)
+        yield item
+class Slow:
+    def pause(self, *_, **__):
+        time.sleep(0.002)
+        return 1
+    def __repr__(self):
+        self.pause()
+        return "Slow"
+    def __buffer__(self, flags):  # from Python 3.12 on
+        self.pause()
+        return memoryview(small)
+    __index__ = __dlpack__ = pause
+    __dlpack_device__ = lambda self: (self.pause(), 0)
+def work():
+    while True:
+        try: {call}
+        except Exception: pass
+for _ in range(4): threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(3):
+        done = run(script)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 @skip_under(["tsan"], "ThreadSanitizer knows no threads that a child starts after fork()")
 def test_fork_is_detected_and_resize_goes_on():
     done = run(
@@ -203,13 +246,19 @@ stop = True
         "engine.resize(large)",
         "list(engine.map([large] * 40))",
         "[f.result() for f in [engine.submit(large) for _ in range(40)]]",
+        # What takes or gives items here is C, which looks for no signals.
+        "deque(quick.map(repeat(small), size=8), maxlen=0)",
+        "framewire.random_flips(0, 0, map(bytes(1 << 22).count, repeat(b'x')))",
     ],
 )
 def test_ctrl_c_ends_a_wait(wait):
     # Whoever runs tests in the background may ignore the signal, and children inherit that.
     script = PREPARE + f"""
 import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
+from collections import deque
+from itertools import repeat
 engine = framewire.Engine(codec="turbo", threads=1, queue=8)
+quick = framewire.Engine(codec="turbo", threads=1)
 slow = [engine.submit(large) for _ in range(7)]
 try:
     print("waiting", flush=True)
@@ -223,7 +272,10 @@ engine.close(cancel=True)
         assert process.stdout.readline() == "waiting\n"
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        try:
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert (out, process.returncode) == ("interrupted\n", 0)
 
 

@@ -1,3 +1,4 @@
+import itertools
 import pickle
 
 import framewire
@@ -149,12 +150,25 @@ def test_wrong_inputs_are_named(jpegs):
         decoder.decode(jpegs, flips=np.random.default_rng(1).random(5))  # probabilities
     with pytest.raises(RuntimeError, match="source"):
         decoder.decode(failing_source())
+    with pytest.raises(TypeError, match="^source$"):  # not taken for an argument's
+        decoder.decode(failing_source(TypeError))
     assert decoder.decode(jpegs).ok == [True] * 5  # none of them has broken it
 
 
-def failing_source():
+def failing_source(kind=RuntimeError):
     yield b""
-    raise RuntimeError("source")
+    raise kind("source")
+
+
+def test_crops_and_flips_without_end_are_refused(jpegs):
+    decoder = tensor_decoder()
+    for refused in (
+        lambda: decoder.decode(jpegs, itertools.repeat(None)),
+        lambda: decoder.decode(jpegs, flips=itertools.repeat(True)),
+        lambda: framewire.random_resized_crops([(9, 9)] * 5, 1, 0, itertools.count()),
+    ):
+        with pytest.raises(framewire.InvalidInput, match="found more than 5; accepted: one for each of 5 images"):
+            refused()
 
 
 @pytest.mark.parametrize(
