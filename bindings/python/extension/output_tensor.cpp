@@ -55,6 +55,15 @@ nb::object words_of_bfloat16(nb::handle object) {
   return call_python(nb::object(object.attr("view")), nb::str("uint16"));
 }
 
+// Whether it is an array of JAX, which never changes. Its capsules are old ones, which cannot say
+// so.
+bool is_of_jax(nb::handle object) {
+  const nb::object module = nb::getattr(object.type(), "__module__", nb::none());
+  if (!nb::isinstance<nb::str>(module)) return false;
+  const std::string name = std::string(nb::cast<nb::str>(module).c_str()) + '.';
+  return name.starts_with("jaxlib.") || name.starts_with("jax.");
+}
+
 // "float64" for "d" and its kin; what has no short name is shown as it is.
 std::string name_of_format(std::string_view format, Py_ssize_t bytes) {
   if (!format.empty() && (format[0] == '@' || format[0] == '=' || format[0] == '<')) {
@@ -178,6 +187,7 @@ void OutputTensor::check_buffer(const OutputTerms& terms, const char* known_type
 
 bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__")) return false;
+  if (is_of_jax(object)) refuse("an array of JAX, which is read-only memory", terms);
   const nb::object device =
       ask(object, terms, [&] { return call_python(nb::object(object.attr("__dlpack_device__"))); });
   if (PySequence_Check(device.ptr()) == 0 || nb::len(device) != 2) {

@@ -160,6 +160,17 @@ def failing_source(kind=RuntimeError):
     raise kind("source")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_arrays_of_jax_are_not_written(jpegs, dtype):
+    """They never change; their capsules are from before DLPack 1.0, which had no word for that."""
+    decoder = tensor_decoder(dtype=dtype)
+    memory = decoder.decode(jpegs).tensor
+    assert decoder.decode(jpegs, out=OldExporter(memory)).ok
+    array = type("ArrayImpl", (OldExporter,), {"__module__": "jaxlib._jax"})(memory)
+    with pytest.raises(framewire.InvalidInput, match="^out: found an array of JAX, which is read-only memory; accepted: "):
+        decoder.decode(jpegs, out=array)
+
+
 def test_crops_and_flips_without_end_are_refused(jpegs):
     decoder = tensor_decoder()
     for refused in (
