@@ -26,6 +26,9 @@ class InputBuffer {
     return {static_cast<const std::uint8_t*>(view_.buf), static_cast<std::size_t>(view_.len)};
   }
 
+  /// What lends the bytes: the object, or another in its name.
+  [[nodiscard]] PyObject* lender() const noexcept { return view_.obj; }
+
  private:
   void release() noexcept;
 

@@ -359,7 +359,7 @@ void MapIterator::stop_and_drain() {
   }
   unsent_.clear();
   free_.clear();
-  slots_.clear();
+  std::exchange(slots_, {}).clear();  // traverse() may be called meanwhile
   ready_.clear();
   source_.reset();
   end_.reset();
@@ -369,6 +369,10 @@ int MapIterator::traverse(visitproc visit, void* arg) const {
   Py_VISIT(owner_.ptr());
   Py_VISIT(source_.ptr());
   Py_VISIT(end_.ptr());
+  // Not to be cleared: the engine may read them. Whatever leads from an input back to here will be.
+  for (const Slot& slot : slots_) {
+    if (slot.input) Py_VISIT(slot.input->lender());
+  }
   return 0;
 }
 

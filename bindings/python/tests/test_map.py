@@ -267,6 +267,19 @@ def test_a_cycle_with_its_source_is_collected(photo):
     assert [reference() for reference in gone] == [None, None]
 
 
+def test_a_cycle_with_an_input_is_collected(engine, photo):
+    class Input(bytearray):
+        pass
+
+    one = Input(photo)
+    one.answers = engine.map([one] * 9, size="16x", window=4)
+    next(one.answers)
+    gone = weakref.ref(one)
+    del one
+    gc.collect()
+    assert gone() is None
+
+
 def test_inputs_are_let_go_of_with_their_answers(engine, photo):
     class Input(bytearray):
         pass
