@@ -6,6 +6,7 @@ import pickle
 import sys
 import threading
 import time
+import types
 import weakref
 from concurrent.futures import CancelledError
 
@@ -263,6 +264,19 @@ def test_a_thread_that_did_not_start_is_tried_again(photo, monkeypatch):
             for _ in range(2):
                 with pytest.raises(framewire.Busy, match="can't start new thread"):
                     engine.submit(photo, size="32x")
+        assert engine.submit(photo, size="32x").result(60).jpeg
+
+
+def test_threads_of_gevent_are_refused(photo, monkeypatch):
+    """The one that takes answers would wait for the first, and the whole process with it."""
+    patched = {"threading"}
+    monkeypatch.setitem(sys.modules, "gevent.monkey", types.SimpleNamespace(is_module_patched=patched.__contains__))
+    with framewire.Engine(codec="turbo", threads=1) as engine:
+        with pytest.raises(framewire.Unsupported, match=r"^found threads replaced by gevent; accepted: .*thread=False"):
+            engine.submit(photo, size="32x")
+        assert engine.resize(photo, size="32x").jpeg
+        assert len(list(engine.map([photo], size="32x"))) == 1
+        patched.clear()
         assert engine.submit(photo, size="32x").result(60).jpeg
 
 

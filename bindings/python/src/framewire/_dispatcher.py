@@ -5,18 +5,29 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import sys
 import threading
 import weakref
 from concurrent.futures import Future
 from typing import Dict, List, Optional, Tuple, Union
 
 from . import _framewire
-from ._errors import Busy, Cancelled, EngineClosed, Error
+from ._errors import Busy, Cancelled, EngineClosed, Error, Unsupported
 from ._framewire import Resized
 from ._types import Buffer
 
 _MAX_ANSWERS = 4096  # taken at once; bounds how long one group holds the GIL
 _MAX_HANDED_IN = 256  # of those that wait for room, at once; what is refused costs as much
+
+
+def _check_threads() -> None:
+    """Refuses threads that are none: the one that takes answers would wait, and all others with it."""
+    gevent = sys.modules.get("gevent.monkey")
+    if gevent is not None and gevent.is_module_patched("threading"):
+        raise Unsupported(
+            "found threads replaced by gevent; accepted: monkey.patch_all(thread=False), or resize() and "
+            "map(), which need no thread"
+        )
 
 
 class _EngineFuture(Future[Resized]):
@@ -205,9 +216,11 @@ class Dispatcher:
         with self._lock:
             if self._finishing:
                 raise EngineClosed("the engine is closed; make another one")
-            self._calls[tag] = call
             if self._thread is not None:
+                self._calls[tag] = call
                 return
+            _check_threads()
+            self._calls[tag] = call
             thread = threading.Thread(target=self._run, name="framewire-answers", daemon=True)
             try:
                 thread.start()

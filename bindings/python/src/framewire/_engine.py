@@ -200,7 +200,7 @@ class Engine:
 
         Raises:
             as framewire.resize(); Busy where the engine's thread for answers cannot be started;
-            EngineClosed.
+            Unsupported where gevent has replaced threads; EngineClosed.
         """
         return self._dispatcher.submit(jpeg, parse(options))
 
