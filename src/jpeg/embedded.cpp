@@ -7,7 +7,9 @@
 namespace framewire::jpeg {
 namespace {
 
-constexpr std::size_t kMaxFill = 16;  // fill bytes after SOI that are looked past
+/// Fill bytes before a marker that are looked past where a stream may begin. Without a bound many
+/// beginnings could lead to one long run of fill, which each of them would read.
+constexpr std::size_t kMaxFill = 16;
 
 /// Whether a segment of this marker may follow SOI.
 bool is_segment(std::uint8_t code) {
@@ -16,9 +18,14 @@ bool is_segment(std::uint8_t code) {
          code == marker::kCom;
 }
 
-/// Moves past the segment at `at`; false where none lies there or it does not end inside `bytes`.
-bool skip_segment(ByteSpan bytes, std::size_t& at) {
-  while (at + 1 < bytes.size() && bytes[at] == 0xFF && bytes[at + 1] == marker::kFill) ++at;
+/// Moves past the segment at `at`, and up to `max_fill` fill bytes before it; false where none lies
+/// there or it does not end inside `bytes`.
+bool skip_segment(ByteSpan bytes, std::size_t& at, std::size_t max_fill) {
+  const std::size_t last = bytes.size() - at < max_fill ? bytes.size() : at + max_fill;
+  while (at < last && at + 1 < bytes.size() && bytes[at] == 0xFF &&
+         bytes[at + 1] == marker::kFill) {
+    ++at;
+  }
   if (at + 4 > bytes.size() || bytes[at] != 0xFF || !is_segment(bytes[at + 1])) return false;
   const std::size_t length = read_u16(bytes, at + 2);
   if (length < 2 || length > bytes.size() - at - 2) return false;
@@ -30,7 +37,7 @@ bool skip_segment(ByteSpan bytes, std::size_t& at) {
 std::size_t end_of_picture(ByteSpan bytes, std::size_t at) {
   for (bool scan = false; !scan;) {
     const std::size_t segment = at;
-    if (!skip_segment(bytes, at)) break;
+    if (!skip_segment(bytes, at, bytes.size())) break;
     scan = bytes[segment + 1] == marker::kSos;
   }
   // From the first scan on, or from a fault on, nothing but EOI is looked for.
@@ -42,7 +49,7 @@ std::size_t end_of_picture(ByteSpan bytes, std::size_t at) {
 
 bool has_segments(ByteSpan bytes, std::size_t at, int count) {
   for (int i = 0; i < count; ++i) {
-    if (!skip_segment(bytes, at)) return false;
+    if (!skip_segment(bytes, at, kMaxFill)) return false;
   }
   return true;
 }
@@ -56,6 +63,18 @@ bool is_line_end(char c) { return c == '\n' || c == '\r'; }
 /// Whether base64 in lines may contain it.
 bool is_base64_text(char c) {
   return base::is_letter_or_digit(c) || c == '+' || c == '/' || is_line_end(c);
+}
+
+/// Whether base64 begins like a picture. HEIF begins with a box "ftyp" of any size below 256; sizes
+/// are multiples of four, so that only one character differs.
+bool begins_like_picture(std::string_view base64) {
+  // FF D8 FF; the PNG signature; "RIFF"; "GIF8".
+  constexpr std::array<std::string_view, 4> kBeginnings = {"/9j/", "iVBORw0KGg", "UklGR", "R0lGOD"};
+  constexpr std::string_view kBox = "AAAA";
+  constexpr std::string_view kFileType = "GZ0eX";
+  return (base64.starts_with(kBox) && base64.substr(kBox.size() + 1).starts_with(kFileType)) ||
+         std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view b) { return base64.starts_with(b); });
 }
 
 }  // namespace
@@ -81,9 +100,6 @@ bool holds_picture(ByteSpan bytes) {
 }
 
 bool holds_base64_picture(std::string_view text) {
-  // FF D8 FF; the PNG signature; "RIFF"; "GIF8"; a box of 24 to 48 bytes, "ftyp".
-  constexpr std::array<std::string_view, 7> kBeginnings = {
-      "/9j/", "iVBORw0KGg", "UklGR", "R0lGOD", "AAAAGGZ0eX", "AAAAHGZ0eX", "AAAAIGZ0eX"};
   constexpr std::size_t kMinRun = 64;  // a word may begin like a picture; a picture is longer
   // Every kMinRun-th character is looked at, which meets each run that is long enough.
   for (std::size_t from = 0; text.size() - from >= kMinRun;) {
@@ -100,10 +116,7 @@ bool holds_base64_picture(std::string_view text) {
     while (begin < end && is_line_end(text[begin])) ++begin;
     const std::string_view run = text.substr(begin, end - begin);
     if (run.size() < kMinRun) continue;
-    if (std::any_of(kBeginnings.begin(), kBeginnings.end(),
-                    [&](std::string_view b) { return run.substr(0, b.size()) == b; })) {
-      return true;
-    }
+    if (begins_like_picture(run)) return true;
   }
   return false;
 }

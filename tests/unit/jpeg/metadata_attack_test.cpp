@@ -220,5 +220,47 @@ TEST(JpegIptcAttack, ManySegmentsAreJoinedOnce) {
   EXPECT_LT(cost_ms(tiny::baseline(segments)), 1000 * kSlower) << "20 MB";
 }
 
+/// Beginnings of streams whose first segments all end where one run of fill bytes begins.
+std::string beginnings_before_fill(std::size_t beginnings_bytes, std::size_t bytes) {
+  std::string out;
+  while (out.size() + 5 < beginnings_bytes) {
+    const std::size_t length = beginnings_bytes - out.size() - 3;
+    if (length % 256 == 0xFF) {  // FF before the next D8 would make it a whole beginning
+      out += '\0';
+      continue;
+    }
+    out.append("\xD8\xFF\xE0", 3);
+    out += static_cast<char>(length >> 8);
+    out += static_cast<char>(length);
+  }
+  out.resize(beginnings_bytes, '\0');
+  out.resize(bytes - 1, '\xFF');
+  return out + '\0';
+}
+
+TEST(JpegIptcAttack, FillBehindManyBeginningsOfPicturesIsReadOnce) {
+  const std::string text = beginnings_before_fill(64'000, 1u << 20);
+  std::string dataset("\x1C\2\x50\x80\4", 5);  // byline, its length in four bytes
+  for (const int shift : {24, 16, 8, 0}) dataset += static_cast<char>(text.size() >> shift);
+  dataset += text;
+  dataset.resize(dataset.size() + dataset.size() % 2, '\0');
+  std::string resource("8BIM\4\4\0\0", 8);
+  for (const int shift : {24, 16, 8, 0}) resource += static_cast<char>(dataset.size() >> shift);
+  resource += dataset;
+  std::vector<std::pair<std::uint8_t, Bytes>> segments;
+  for (std::size_t at = 0; at < resource.size(); at += 65'000) {
+    segments.emplace_back(marker::kApp13,
+                          segment_of(kPhotoshopId, std::string_view(resource).substr(at, 65'000)));
+  }
+  EXPECT_LT(cost_ms(tiny::baseline(segments)), 200 * kSlower) << "1 MB";
+}
+
+TEST(JpegCommentAttack, FillBehindManyBeginningsOfPicturesIsReadOnce) {
+  const std::string text = beginnings_before_fill(32'000, 65'000);
+  const std::vector<std::pair<std::uint8_t, Bytes>> segments(20,
+                                                             {marker::kCom, segment_of("", text)});
+  EXPECT_LT(cost_ms(tiny::baseline(segments)), 200 * kSlower);
+}
+
 }  // namespace
 }  // namespace framewire::jpeg
