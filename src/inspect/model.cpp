@@ -33,13 +33,17 @@ Value value_of(const std::vector<Warning>& warnings) {
   return list;
 }
 
-// Looking costs only the headers, so nothing is too large to be looked at.
-Limits no_limits() {
+// No picture needs more: four components, 64 coefficients, 14 bits. Each scan, and each table that
+// it uses, is an entry of the model, which takes hundreds of times its bytes in the file.
+constexpr std::uint32_t kMaxScans = 4 * 64 * 14;
+
+// Looking costs only the headers, so no picture is too large to be looked at.
+Limits limits_of_looking() {
   Limits limits;
   limits.max_input_bytes = UINT64_MAX;
   limits.max_input_pixels = UINT64_MAX;
   limits.max_scan_pixels = UINT64_MAX;
-  limits.max_scans = UINT32_MAX;
+  limits.max_scans = kMaxScans;
   limits.deadline_ms = 0;
   return limits;
 }
@@ -208,7 +212,7 @@ Value cuda_json(std::span<const std::uint8_t> bytes, const ResizeOptions& option
 Value inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
                     const ResizeOptions& options) {
   Value model = Value::object("file", file, "bytes", bytes.size());
-  auto parsed = jpeg::parse(bytes, no_limits());
+  auto parsed = jpeg::parse(bytes, limits_of_looking());
   if (!parsed) {
     model["error"] = value_of(parsed.error());
     return model;

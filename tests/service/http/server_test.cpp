@@ -112,6 +112,23 @@ TEST(HttpServer, Inspects) {
   EXPECT_EQ(json::parse(wrong->body)["error"]["class"], "invalid_input");
 }
 
+// Each scan of ten bytes would be some two hundred bytes of the answer, and a kilobyte of memory.
+TEST(HttpServer, InspectsNoMoreScansThanAPictureNeeds) {
+  std::string file("\xFF\xD8\xFF\xDB\0\x43\0", 7);
+  file.append(64, '\1');
+  file.append("\xFF\xC2\0\x0B\x08\0\x08\0\x08\1\1\x11\0", 13);
+  file.append("\xFF\xC4\0\x14\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
+  for (int i = 0; i < 100'000; ++i) file.append("\xFF\xDA\0\x08\1\1\0\0\0\0", 10);
+  file.append("\xFF\xD9");
+  TestServer server(loopback());
+  TestClient client(server.endpoint());
+  const auto answer = client.ask(post("/v1/inspect", file));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 422);
+  EXPECT_LT(answer->body.size(), 1000u);
+  EXPECT_EQ(json::parse(answer->body)["error"]["class"], "too_large") << answer->body;
+}
+
 TEST(HttpServer, TellsHowItIs) {
   TestServer server(loopback());
   TestClient client(server.endpoint());
