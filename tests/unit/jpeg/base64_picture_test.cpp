@@ -30,6 +30,17 @@ TEST(Base64Picture, BeginsWhereItsRunBegins) {
   EXPECT_TRUE(holds_base64_picture("x," + run));
 }
 
+// Base64 of a box "ftyp", as files of HEIF, AVIF and MP4 begin; its size depends on how many brands
+// it lists.
+TEST(Base64Picture, IsFoundInBoxesOfEverySize) {
+  for (const char* beginning :
+       {"AAAAEGZ0eXBoZWlj", "AAAAGGZ0eXBoZWlj", "AAAAIGZ0eXBhdmlm", "AAAAJGZ0eXBoZWlj",
+        "AAAAKGZ0eXBoZWlj", "AAAAMGZ0eXBoZWlj", "AAAA/GZ0eXBoZWlj"}) {
+    EXPECT_TRUE(holds_base64_picture(beginning + std::string(kPictureChars, 'A'))) << beginning;
+  }
+  EXPECT_FALSE(holds_base64_picture("AAAAJGZ0eYBoZWlj" + std::string(kPictureChars, 'A')));
+}
+
 // The same by reading every character.
 bool holds_by_reading_all(std::string_view text) {
   const auto is_text = [](char c) { return c == 'A' || c == '/' || c == '9' || c == 'j'; };
