@@ -4,6 +4,7 @@
 // separable, truncated at 3σ and normalised to sum 1; samples beyond the edge repeat it.
 #pragma once
 
+#include <base/clock.hpp>
 #include <cstdint>
 #include <span>
 #include <transform/unsharp.hpp>
@@ -16,8 +17,10 @@ namespace framewire::transform {
 
 /// Sharpens one plane in place, in double precision, rounding half up once.
 /// @param samples  host, [height_px][width_px] uint8; width_px, height_px ≥ 1; sigma > 0
-/// @cost 2 · (2⌈3σ⌉ + 1) multiplications a sample; allocates one plane of double
-void sharpen_plane(std::span<std::uint8_t> samples, std::int32_t width_px, std::int32_t height_px,
-                   double sigma);
+/// @param deadline  looked at after each row
+/// @return false where the deadline passed; some rows are not sharpened then
+/// @cost 2 · (2⌈3σ⌉ + 1) multiplications a sample; allocates 2⌈3σ⌉ + 3 rows of double
+bool sharpen_plane(std::span<std::uint8_t> samples, std::int32_t width_px, std::int32_t height_px,
+                   double sigma, const base::Deadline& deadline = {});
 
 }  // namespace framewire::transform

@@ -177,7 +177,10 @@ Result<Planes> make_output_planes(const Planes& decoded, const plan::Plan& plan,
   const plan::EncodePlan& encode = plan.encode;
   if (plan.sharpen_sigma > 0 && encode.model != plan::OutputModel::kCmyk) {
     Plane& luma = planes->planes[0];
-    transform::sharpen_plane(luma.samples, luma.width_px, luma.height_px, plan.sharpen_sigma);
+    if (!transform::sharpen_plane(luma.samples, luma.width_px, luma.height_px, plan.sharpen_sigma,
+                                  context.deadline)) {
+      return fail(StatusCode::kDeadline, "the time allowed ran out while sharpening");
+    }
   }
   const auto background = plan::background_samples(plan);
   for (std::size_t i = 0; i < planes->planes.size(); ++i) {

@@ -55,10 +55,13 @@ bool needs_post_process(const plan::Plan& plan) {
   return plan.sharpen_sigma > 0 || plan.orientation != 1 || plan::is_padded(plan);
 }
 
-Planes post_process(Planes planes, const plan::Plan& plan) {
+Result<Planes> post_process(Planes planes, const plan::Plan& plan, const base::Deadline& deadline) {
   if (plan.sharpen_sigma > 0 && plan.encode.model != plan::OutputModel::kCmyk) {
     Plane& luma = planes.planes[0];
-    transform::sharpen_plane(luma.samples, luma.width_px, luma.height_px, plan.sharpen_sigma);
+    if (!transform::sharpen_plane(luma.samples, luma.width_px, luma.height_px, plan.sharpen_sigma,
+                                  deadline)) {
+      return fail(StatusCode::kDeadline, "the time allowed ran out while sharpening");
+    }
   }
   const auto background = plan::background_samples(plan);
   for (std::size_t c = 0; c < planes.planes.size(); ++c) {

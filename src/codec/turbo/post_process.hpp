@@ -10,6 +10,8 @@ namespace framewire::codec::turbo {
 
 /// Sharpens luma, turns the planes upright, and pads them with the background.
 /// @param planes  resized planes in stored orientation, at the output's own sampling
-[[nodiscard]] Planes post_process(Planes planes, const plan::Plan& plan);
+/// @return deadline, where that passes while luma is sharpened
+[[nodiscard]] Result<Planes> post_process(Planes planes, const plan::Plan& plan,
+                                          const base::Deadline& deadline = {});
 
 }  // namespace framewire::codec::turbo

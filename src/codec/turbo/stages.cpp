@@ -161,7 +161,7 @@ Result<Planes> TurboStages::post_process(const plan::Plan& plan, const Context& 
     ConvertSink convert(plan, *context.converter, whole);
     push_rows(planes, convert);
   }
-  return turbo::post_process(std::move(whole).take(), plan);
+  return turbo::post_process(std::move(whole).take(), plan, context.deadline);
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "no memory for the output's planes");
 }

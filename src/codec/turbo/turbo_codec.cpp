@@ -67,9 +67,10 @@ class TurboCodec final : public Codec {
       return std::move(sink).take();
     });
     if (!planes) return fail(planes.error());
-    const Planes finished = post_process(std::move(*planes), plan);
+    const auto finished = post_process(std::move(*planes), plan, context.deadline);
+    if (!finished) return fail(finished.error());
     outcome.decode_resample_us = base::elapsed_us(start);
-    return encode(finished, plan.encode, context, out, outcome);
+    return encode(*finished, plan.encode, context, out, outcome);
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "no memory to resize");
   }

@@ -1,10 +1,13 @@
 // Colour, orientation and sharpening.
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <transform/color.hpp>
 #include <transform/orient.hpp>
 #include <transform/sharpen.hpp>
+#include <utility>
 #include <vector>
 
 namespace framewire::transform {
@@ -104,6 +107,47 @@ TEST(Sharpen, FlatStaysFlatAndAnEdgeOvershoots) {
   EXPECT_LT(row[9], 90);
   EXPECT_GT(row[10], 160);
   EXPECT_EQ(row[9] + row[10], 250);
+}
+
+// Sample by sample, as sharpen.hpp says.
+std::vector<std::uint8_t> sharpened(const std::vector<std::uint8_t>& in, int width, int height,
+                                    double sigma) {
+  const std::vector<double> weights = gaussian_weights(sigma);
+  const int radius = gaussian_radius(sigma);
+  std::vector<std::uint8_t> out;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      double blurred = 0;
+      for (int j = -radius; j <= radius; ++j) {
+        double across = 0;
+        for (int i = -radius; i <= radius; ++i) {
+          across += weights[static_cast<std::size_t>(i + radius)] *
+                    in[static_cast<std::size_t>(std::clamp(y + j, 0, height - 1) * width +
+                                                std::clamp(x + i, 0, width - 1))];
+        }
+        blurred += weights[static_cast<std::size_t>(j + radius)] * across;
+      }
+      const double sample = in[static_cast<std::size_t>(y * width + x)];
+      out.push_back(static_cast<std::uint8_t>(
+          std::clamp(std::floor(unsharp<double>(sample, blurred) + 0.5), 0.0, 255.0)));
+    }
+  }
+  return out;
+}
+
+TEST(Sharpen, IsTheSameInRowsAsSampleBySample) {
+  for (const auto& [width, height] :
+       {std::pair{1, 1}, {1, 40}, {40, 1}, {7, 5}, {8, 9}, {33, 70}, {65, 12}}) {
+    for (const double sigma : {0.3, 1.0, 2.5, 10.0}) {
+      std::vector<std::uint8_t> samples;
+      for (int i = 0; i < width * height; ++i) {
+        samples.push_back(static_cast<std::uint8_t>(i * 89 + i / width * 31));
+      }
+      const auto expected = sharpened(samples, width, height, sigma);
+      EXPECT_TRUE(sharpen_plane(samples, width, height, sigma));
+      EXPECT_EQ(samples, expected) << width << 'x' << height << ' ' << sigma;
+    }
+  }
 }
 
 TEST(Sharpen, OneSampleIsLeftAlone) {

@@ -5,6 +5,7 @@
 #include <codec/turbo/post_process.hpp>
 #include <codec/turbo/turbo_codec.hpp>
 #include <jpeg/parser.hpp>
+#include <tests/support/slower.hpp>
 #include <tests/unit/codec/turbo/transcoder.hpp>
 #include <thread>
 #include <transform/orient.hpp>
@@ -101,7 +102,7 @@ TEST(TurboCodec, FinishTurnsPlanesExactly) {
     plan.encode.component_count = 1;
     plan.placement = {0, 0, plan.encode.width_px, plan.encode.height_px};
     EXPECT_EQ(turbo::needs_post_process(plan), orientation != 1);
-    const Planes out = turbo::post_process(planes, plan);
+    const Planes out = turbo::post_process(planes, plan).value();
     ASSERT_EQ(out.planes[0].width_px, plan.encode.width_px);
     ASSERT_EQ(out.planes[0].height_px, plan.encode.height_px);
     for (std::int32_t y = 0; y < plan.encode.height_px; ++y) {
@@ -166,6 +167,23 @@ TEST(TurboCodec, SharpensLumaAlone) {
   EXPECT_LE(sample::difference(sharp.planes[0].samples, expected).largest, 5);
   EXPECT_GT(sample::difference(sharp.planes[0].samples, plain.planes[0].samples).largest, 10);
   for (std::size_t c = 1; c < 3; ++c) EXPECT_EQ(sharp.planes[c].samples, plain.planes[c].samples);
+}
+
+TEST(TurboCodec, SharpeningKeepsTheDeadline) {
+  Planes planes;
+  planes.planes.push_back({8000, 5000, Bytes(8000 * 5000)});
+  plan::Plan plan;
+  plan.sharpen_sigma = 10;
+  plan.encode.width_px = 8000;
+  plan.encode.height_px = 5000;
+  plan.encode.model = plan::OutputModel::kGray;
+  plan.encode.component_count = 1;
+  plan.placement = {0, 0, 8000, 5000};
+  const auto start = base::Clock::now();
+  const auto out = turbo::post_process(std::move(planes), plan, base::Deadline(20));
+  ASSERT_FALSE(out);
+  EXPECT_EQ(out.error().code(), StatusCode::kDeadline);
+  EXPECT_LT(base::elapsed_us(start), 300'000 * framewire::test::kSlower);
 }
 
 TEST(TurboCodec, MaxBytesTakesTheBestQualityThatFits) {
