@@ -117,5 +117,71 @@ INSTANTIATE_TEST_SUITE_P(Decoders, TurboPadding,
                          testing::Values(turbo::EntropyDecoder::kOwn,
                                          turbo::EntropyDecoder::kLibjpeg));
 
+// A flipped bit mostly makes the rest of a scan decode to fewer or more bits than it has.
+TEST(TurboCodec, DataBehindTheLastMcuOfASequentialScanIsTold) {
+  const Bytes jpeg = sample::make({64, 48, JCS_YCbCr, 2, 2, 90}, noisy);
+  const auto with = [&](const Bytes& inserted) {
+    Bytes bytes = jpeg;
+    bytes.insert(bytes.end() - 2, inserted.begin(), inserted.end());
+    return bytes;
+  };
+  const Transcoder transcoder;
+  Context strict;
+  strict.strict = true;
+  for (const Bytes& inserted : {Bytes{0x12}, Bytes(300, 0x5A), Bytes{0xFF, 0x00}}) {
+    const Bytes bytes = with(inserted);
+    const auto file = parse(bytes);
+    const auto plan = transcoder.plan(file, {});
+    const auto written = transcoder.run_or_die(file, plan);
+    ASSERT_EQ(written.outcome.warnings.size(), 1u);
+    EXPECT_EQ(written.outcome.warnings[0].kind, WarningKind::kExtraneousBytes);
+    const auto refused = transcoder.run(file, plan, strict);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), StatusCode::kInvalidInput);
+  }
+  for (const Bytes& inserted : {Bytes{}, Bytes{0xFF}, Bytes(20, 0xFF), Bytes{0xFF, 0xD0}}) {
+    const Bytes bytes = with(inserted);
+    const auto file = parse(bytes);
+    const auto plan = transcoder.plan(file, {});
+    EXPECT_TRUE(transcoder.run_or_die(file, plan).outcome.warnings.empty()) << inserted.size();
+    EXPECT_TRUE(transcoder.run(file, plan, strict)) << inserted.size();
+  }
+}
+
+TEST(TurboCodec, FillBehindScansIsNoDamage) {
+  Spec spec{64, 48, JCS_YCbCr, 2, 2, 90};
+  spec.progressive = true;
+  const Bytes jpeg = sample::make(spec, noisy);
+  const Transcoder transcoder;
+  for (const std::size_t fill : {1, 2, 9}) {
+    const auto scans = parse(jpeg).scans;
+    Bytes bytes = jpeg;
+    for (auto scan = scans.rbegin(); scan != scans.rend(); ++scan) {
+      const auto end = static_cast<std::ptrdiff_t>(scan->entropy_offset + scan->entropy_bytes);
+      bytes.insert(bytes.begin() + end, fill, 0xFF);
+    }
+    const auto file = parse(bytes);
+    EXPECT_TRUE(transcoder.run_or_die(file, transcoder.plan(file, {})).outcome.warnings.empty());
+  }
+}
+
+// libjpeg says nothing of a code that no table has, unless its buffer ends soon.
+TEST(TurboCodec, CodesThatNoTableHasAreTold) {
+  const Bytes jpeg = sample::make({640, 480, JCS_YCbCr, 2, 2, 95}, noisy);
+  const Transcoder transcoder;
+  Context strict;
+  strict.strict = true;
+  for (std::size_t i = 1; i < 8; ++i) {
+    Bytes bytes = jpeg;
+    const auto at = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 10 * i);
+    const Bytes ones{0x7F, 0xFF, 0, 0xFF, 0, 0xFF, 0, 0xFF, 0};
+    bytes.insert(at, ones.begin(), ones.end());
+    const auto file = parse(bytes);
+    const auto plan = transcoder.plan(file, {});
+    EXPECT_FALSE(transcoder.run_or_die(file, plan).outcome.warnings.empty()) << i;
+    EXPECT_FALSE(transcoder.run(file, plan, strict)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace framewire::codec
