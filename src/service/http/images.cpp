@@ -147,10 +147,13 @@ std::optional<ClientAdmission::Verdict> Images::join(const Computation& wanted,
     const std::lock_guard lock(mutex_);
     if (const auto found = computations_.find(wanted->key); found != computations_.end()) {
       joined = found->second;
+      // Nobody waits longer since somebody else, who has much under way, has asked first.
+      if (joined->asked_by.load() != client.key) joined->asked_by.store(0);
     } else {
       verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
       if (*verdict != ClientAdmission::Verdict::kAdmitted) return verdict;
       wanted->charged = client;
+      wanted->asked_by.store(client.key);
       computations_.emplace(wanted->key, wanted);
     }
     joined->waiters.push_back({exchange, &io, client});
@@ -185,6 +188,11 @@ void Images::fetch(const Computation& computation) {
   request.may_hold = [this, computation](std::size_t held_bytes, std::size_t arrived_bytes) {
     return may_hold(computation, held_bytes, arrived_bytes);
   };
+  // Behind a proxy all clients are one.
+  constexpr std::uint64_t kAll_percent = 100;
+  if (computation->snapshot->settings.client_share_percent < kAll_percent) {
+    request.client = source::AskedBy(computation, &computation->asked_by);
+  }
   computation->fetching = true;
   request.max_bytes = static_cast<std::size_t>(computation->options.limits.max_input_bytes);
   request.stop = computation->stop.get_token();
@@ -296,31 +304,6 @@ bool Images::fetch_unconditionally(const Computation& computation) {
   computation->if_modified_since.clear();
   fetch(computation);
   return true;
-}
-
-// Counts the original. Where the address that began has its share, others that wait for the same
-// picture are not refused for it: one of them is charged in its place.
-ClientAdmission::Verdict Images::charge(const Computation& computation, std::uint64_t bytes,
-                                        std::uint64_t pixels) {
-  ClientAdmission& admission = computation->io->shared().admission;
-  const auto verdict = admission.change(computation->ticket, bytes, pixels);
-  return verdict == ClientAdmission::Verdict::kClientShare
-             ? charge_another(computation, bytes, pixels)
-             : verdict;
-}
-
-// @return kClientShare where nobody else waits
-ClientAdmission::Verdict Images::charge_another(const Computation& computation, std::uint64_t bytes,
-                                                std::uint64_t pixels) {
-  ClientAdmission& admission = computation->io->shared().admission;
-  auto verdict = ClientAdmission::Verdict::kClientShare;
-  while (verdict == ClientAdmission::Verdict::kClientShare) {
-    const auto next = refuse_share(computation);
-    if (!next) break;
-    computation->ticket.give_back();
-    verdict = admission.admit(*next, bytes, pixels, computation->ticket);
-  }
-  return verdict;
 }
 
 // Refuses those who wait at the address that is charged, if others wait, too.

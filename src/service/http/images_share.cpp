@@ -27,6 +27,31 @@ bool Images::may_hold(const Computation& computation, std::size_t held_bytes,
   return false;
 }
 
+// Counts the original. Where the address that began has its share, others that wait for the same
+// picture are not refused for it: one of them is charged in its place.
+ClientAdmission::Verdict Images::charge(const Computation& computation, std::uint64_t bytes,
+                                        std::uint64_t pixels) {
+  ClientAdmission& admission = computation->io->shared().admission;
+  const auto verdict = admission.change(computation->ticket, bytes, pixels);
+  return verdict == ClientAdmission::Verdict::kClientShare
+             ? charge_another(computation, bytes, pixels)
+             : verdict;
+}
+
+// @return kClientShare where nobody else waits
+ClientAdmission::Verdict Images::charge_another(const Computation& computation, std::uint64_t bytes,
+                                                std::uint64_t pixels) {
+  ClientAdmission& admission = computation->io->shared().admission;
+  auto verdict = ClientAdmission::Verdict::kClientShare;
+  while (verdict == ClientAdmission::Verdict::kClientShare) {
+    const auto next = refuse_share(computation);
+    if (!next) break;
+    computation->ticket.give_back();
+    verdict = admission.admit(*next, bytes, pixels, computation->ticket);
+  }
+  return verdict;
+}
+
 std::optional<Images::SlowFetch> Images::slowest_fetch(IoThread& io,
                                                        std::chrono::steady_clock::time_point now) {
   const ClientAdmission& admission = io.shared().admission;

@@ -27,6 +27,7 @@ OriginLoop::OriginLoop(const SourceSettings& settings, const AllowedSources& all
       network_(network),
       budget_(budget),
       multi_(curl_multi_init()),
+      all_connections_(settings.connections),
       resolver_(network.resolve ? network.resolve : system_resolve, [this] { wake(); }) {}
 
 OriginLoop::~OriginLoop() {
@@ -101,6 +102,9 @@ void OriginLoop::turn() noexcept {
     drop_late(waiting_, now);
     drop_late(resolving_, now);
     drop_late(active_, now);
+    // For whom they are may have changed.
+    may_start_ = may_start_ || !waiting_.empty();
+    if (!resolving_.empty()) resolver_.look_again();
   }
   take_lookups();
   start_waiting();
@@ -139,32 +143,60 @@ void OriginLoop::drop_late(Fetches& list, base::Clock::time_point now) noexcept 
   }
 }
 
-bool OriginLoop::is_full(const Fetch& fetch) const {
-  const auto found = connections_.find(fetch.origin);
-  return found != connections_.end() && found->second >= settings_.connections_per_origin;
+bool OriginLoop::has_room(const std::string& origin, std::uint64_t client) const {
+  if (!all_connections_.has_room(client)) return false;
+  const auto found = connections_.find(origin);
+  return found == connections_.end() || found->second.has_room(client);
 }
 
 void OriginLoop::take_connection(Fetch& fetch) {
-  ++connections_[fetch.origin];
-  ++all_connections_;
+  const std::uint64_t client = client_of(fetch.job.request.client);
+  HeldPlaces& of_origin =
+      connections_.try_emplace(fetch.origin, settings_.connections_per_origin).first->second;
+  of_origin.take(client);
+  try {
+    all_connections_.take(client);
+  } catch (const std::bad_alloc&) {
+    of_origin.give_back(client);
+    throw;
+  }
+  fetch.counted_as = client;
   fetch.connected = true;
 }
 
 void OriginLoop::give_connection_back(Fetch& fetch) noexcept {
   if (!std::exchange(fetch.connected, false)) return;
   const auto found = connections_.find(fetch.origin);
-  if (found != connections_.end() && --found->second == 0) connections_.erase(found);
-  --all_connections_;
+  if (found != connections_.end()) {
+    found->second.give_back(fetch.counted_as);
+    if (found->second.empty()) connections_.erase(found);
+  }
+  all_connections_.give_back(fetch.counted_as);
   may_start_ = true;
 }
 
 void OriginLoop::start_waiting() noexcept {
   if (!std::exchange(may_start_, false)) return;
-  for (auto next = waiting_.begin(); next != waiting_.end();) {
-    if (all_connections_ >= settings_.connections) return;
-    const auto fetch = next++;
-    if (!is_full(*fetch)) begin_or_answer(fetch);
+  while (!all_connections_.full()) {
+    const auto next = next_waiting();
+    if (next == waiting_.end()) return;
+    begin_or_answer(next);
   }
+}
+
+// Whose client holds fewest connections, and of those the first.
+OriginLoop::Fetches::iterator OriginLoop::next_waiting() {
+  auto best = waiting_.end();
+  unsigned least = 0;
+  for (auto fetch = waiting_.begin(); fetch != waiting_.end(); ++fetch) {
+    const std::uint64_t client = client_of(fetch->job.request.client);
+    const unsigned holds = all_connections_.of(client);
+    if ((best != waiting_.end() && holds >= least) || !has_room(fetch->origin, client)) continue;
+    best = fetch;
+    least = holds;
+    if (holds == 0) break;
+  }
+  return best;
 }
 
 void OriginLoop::begin_or_answer(Fetches::iterator fetch) noexcept {
@@ -196,7 +228,7 @@ Fetched<void> OriginLoop::begin(Fetches::iterator fetch) {
     if (begun) active_.splice(active_.end(), waiting_, fetch);
     return begun;
   }
-  fetch->lookup = std::make_shared<Lookup>(fetch->job.url.host);
+  fetch->lookup = std::make_shared<Lookup>(fetch->job.url.host, fetch->job.request.client);
   resolver_.ask(fetch->lookup);
   resolving_.splice(resolving_.end(), waiting_, fetch);
   return {};

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <service/source/allowed_sources.hpp>
+#include <service/source/held_places.hpp>
 #include <service/source/job.hpp>
 #include <service/source/network.hpp>
 #include <service/source/resolver.hpp>
@@ -48,8 +49,9 @@ class OriginLoop {
   struct Fetch {
     FetchJob job;
     std::optional<std::stop_callback<Notice>> on_stop;
-    std::string origin;      ///< of job.url
-    bool connected = false;  ///< holds one of its origin's connections
+    std::string origin;            ///< of job.url
+    bool connected = false;        ///< holds one of its origin's connections
+    std::uint64_t counted_as = 0;  ///< the client that holds it
     base::Clock::time_point dial_deadline;
     std::shared_ptr<Lookup> lookup;
     std::unique_ptr<OriginTransfer> transfer;
@@ -74,7 +76,9 @@ class OriginLoop {
   [[nodiscard]] int poll_ms() const noexcept;
 
   void take_connection(Fetch& fetch);
-  [[nodiscard]] bool is_full(const Fetch& fetch) const;
+  [[nodiscard]] bool has_room(const std::string& origin, std::uint64_t client) const;
+  /// @return the end where none may begin
+  [[nodiscard]] Fetches::iterator next_waiting();
   void give_connection_back(Fetch& fetch) noexcept;
   [[nodiscard]] Fetched<void> judge(const SourceUrl& url) const;
   [[nodiscard]] Fetched<void> begin(Fetches::iterator fetch);
@@ -105,8 +109,8 @@ class OriginLoop {
   Fetches waiting_;
   Fetches resolving_;
   Fetches active_;
-  std::map<std::string, unsigned, std::less<>> connections_;
-  unsigned all_connections_ = 0;
+  std::map<std::string, HeldPlaces, std::less<>> connections_;
+  HeldPlaces all_connections_;
   bool may_start_ = false;  ///< something waits that did not before, or a connection is free
   base::Clock::time_point next_look_;
 

@@ -61,6 +61,9 @@ bool Resolver::start(unsigned threads) {
   for (unsigned i = 0; i < threads && started; ++i) {
     started = base::add_thread(threads_, "fw-names", [this] { run(); });
   }
+  // Nothing has been asked yet.
+  const std::lock_guard lock(mutex_);
+  held_ = HeldPlaces(static_cast<unsigned>(threads_.size()));
   return !threads_.empty();
 }
 
@@ -97,18 +100,44 @@ void Resolver::look_up(Lookup& lookup) const noexcept {
   lookup.ready.store(true, std::memory_order_release);
 }
 
+std::size_t Resolver::next() const noexcept {
+  std::size_t best = queue_.size();
+  unsigned least = 0;
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    const std::uint64_t client = client_of(queue_[i]->client);
+    const unsigned holds = held_.of(client);
+    if ((best != queue_.size() && holds >= least) || !held_.has_room(client)) continue;
+    best = i;
+    least = holds;
+    if (holds == 0) break;
+  }
+  return best;
+}
+
+// Who cannot begin what waits sleeps on: the thread that makes it possible looks for itself.
 void Resolver::run() noexcept {
   while (true) {
     std::shared_ptr<Lookup> lookup;
+    std::uint64_t client = 0;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+      std::size_t at = 0;
+      wake_.wait(lock, [&] { return ending_ || (at = next()) != queue_.size(); });
       if (ending_) return;
-      lookup = std::move(queue_.front());
-      queue_.pop_front();
+      const auto place = queue_.begin() + static_cast<std::ptrdiff_t>(at);
+      lookup = std::move(*place);
+      queue_.erase(place);
+      client = client_of(lookup->client);
+      try {
+        held_.take(client);
+      } catch (const std::bad_alloc&) {
+        held_.take(client = 0);
+      }
     }
     look_up(*lookup);
     on_ready_();
+    const std::lock_guard lock(mutex_);
+    held_.give_back(client);
   }
 }
 

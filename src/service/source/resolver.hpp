@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <service/source/held_places.hpp>
 #include <service/source/network.hpp>
+#include <service/source/sources.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,15 +18,18 @@ namespace framewire::service::source {
 
 /// One name that is being looked up. What it found may be read once `ready` is true.
 struct Lookup {
-  explicit Lookup(std::string name) : host(std::move(name)) {}
+  Lookup(std::string name, AskedBy asker) : host(std::move(name)), client(std::move(asker)) {}
 
   const std::string host;
+  const AskedBy client;
   std::vector<IpAddress> addresses;
   std::string error;       ///< why there are no addresses; empty where there are some
   bool no_memory = false;  ///< memory ran out, which says nothing about the name
   std::atomic<bool> ready = false;
 };
 
+/// Strangers choose how long a lookup takes, too: by a name server of their own that says nothing.
+/// So who holds fewest threads is next, and one client leaves some to others.
 /// Thread safety: all members, from any number of threads.
 class Resolver {
  public:
@@ -42,9 +47,13 @@ class Resolver {
   void ask(std::shared_ptr<Lookup> lookup);
   /// Nobody waits for it any more: it leaves the queue, unless a thread has begun.
   void forget(const std::shared_ptr<Lookup>& lookup) noexcept;
+  /// For whom a lookup is may have changed, so that one may begin that might not before.
+  void look_again() noexcept { wake_.notify_one(); }
 
  private:
   void run() noexcept;
+  /// With the lock. @return the place in the queue; its size where no lookup may begin
+  [[nodiscard]] std::size_t next() const noexcept;
   void look_up(Lookup& lookup) const noexcept;
 
   decltype(Network::resolve) resolve_;
@@ -52,6 +61,7 @@ class Resolver {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Lookup>> queue_;
+  HeldPlaces held_{0};  ///< threads that look a name up
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,6 +1,7 @@
 // Where originals come from: files below one folder, http and https origins, and object stores.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -79,6 +80,14 @@ struct Original {
   unsigned redirects = 0;
 };
 
+/// For whom a fetch is; shared, since that may change while it waits. 0, as null: for nobody in
+/// particular.
+using AskedBy = std::shared_ptr<const std::atomic<std::uint64_t>>;
+
+[[nodiscard]] inline std::uint64_t client_of(const AskedBy& asker) noexcept {
+  return asker == nullptr ? 0 : asker->load(std::memory_order_relaxed);
+}
+
 struct FetchRequest {
   /// `http://…`, `https://…`, `s3://bucket/key`, `local:///path`, or a bare path below
   /// SourceSettings::root; at most 8,192 bytes. As the URL grammar gives it: already decoded once.
@@ -101,6 +110,9 @@ struct FetchRequest {
   /// @param held_bytes  that the body would hold with it
   /// @param arrived_bytes  of the body, unpacked
   std::function<bool(std::size_t held_bytes, std::size_t arrived_bytes)> may_hold;
+  /// Among fetches that wait for a connection, or for a thread to look a name up, those go first
+  /// whose client holds fewest; and one client leaves some to others (held_places.hpp).
+  AskedBy client;
   /// Gives the fetch up; it is answered kCancelled: at once if it is an origin's, within about a
   /// second if it is an object's, else between two reads of the file, or when its turn comes.
   std::stop_token stop;

@@ -253,6 +253,51 @@ TEST(HttpImagesAttack, NobodyIsRefusedForAnothersShare) {
   EXPECT_TRUE(images.server->idle());
 }
 
+// Whoever asks for what comes slowly does not keep others from an origin: not from other pictures,
+// and not from those that it has asked for first.
+TEST(HttpImagesAttack, SlowOriginalsOfOneAddressLeaveConnectionsToOthers) {
+  const std::string jpeg = text_of(make_jpeg(400, 300));
+  std::atomic<int> slow = 0;
+  std::atomic<bool> over = false;
+  ServiceSettings settings = loopback();
+  settings.request_timeout_ms = 300'000;
+  settings.source.download_timeout = std::chrono::minutes(5);
+  settings.source.connections_per_origin = 2;
+  const ImageServer images(
+      [&](scripted::Connection& connection) {
+        while (true) {
+          const std::string head = connection.read_head();
+          if (head.empty()) return;
+          if (head.find("/slow") != std::string::npos) {
+            ++slow;
+            while (!over) std::this_thread::sleep_for(1ms);
+          }
+          if (!connection.send(scripted::ok(jpeg))) return;
+        }
+      },
+      settings);
+  const auto ask_for = [](const std::string& name) {
+    return get("/unsafe/w:100/plain/http://images.test/" + name + ".jpg");
+  };
+  std::list<TestClient> greedy;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(
+        greedy.emplace_back(images.server->endpoint()).send(ask_for("slow" + std::to_string(i))));
+    ASSERT_TRUE(within_a_minute([&] { return are_under_way(images, i + 1); }));
+  }
+  ASSERT_TRUE(within_a_minute([&] { return slow == 1; }));
+  const OtherAddress other(images.server->endpoint());
+  ASSERT_TRUE(other.send(ask_for("a")));
+  EXPECT_EQ(other.status(), 200);
+  EXPECT_EQ(slow, 1);
+  const OtherAddress joins(images.server->endpoint());
+  ASSERT_TRUE(joins.send(ask_for("slow3")));
+  EXPECT_TRUE(within_a_minute([&] { return slow == 2; }));
+  over = true;
+  EXPECT_EQ(joins.status(), 200);
+  for (TestClient& client : greedy) EXPECT_EQ(client.receive()->status, 200);
+}
+
 /// Originals that are announced and trickle in hold memory in the share of who asked for them, and
 /// the slowest gives way to others.
 TEST(HttpImagesAttack, OriginalsThatTrickleGiveWayToOthers) {
