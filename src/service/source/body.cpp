@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <service/source/body.hpp>
 
@@ -114,19 +115,29 @@ tl::expected<KeptBytes, FetchErrorKind> Body::take() noexcept {
 }
 
 Body::Fault unpack(store::s3::Gunzip& gunzip, std::span<const std::uint8_t> packed,
-                   Body& body) noexcept try {
+                   Body& body) noexcept {
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+  const auto all = unpack_some(gunzip, packed, body, most);
+  return all ? std::nullopt : Body::Fault(all.error());
+}
+
+tl::expected<bool, FetchErrorKind> unpack_some(store::s3::Gunzip& gunzip,
+                                               std::span<const std::uint8_t> packed, Body& body,
+                                               std::size_t& most) noexcept try {
   gunzip.give(packed);
-  while (true) {
+  while (most != 0) {
     const auto piece = gunzip.next();
     if (!piece) {
-      return piece.error().code() == StatusCode::kBusy ? FetchErrorKind::kBusy
-                                                       : FetchErrorKind::kBadAnswer;
+      const bool busy = piece.error().code() == StatusCode::kBusy;
+      return tl::unexpected(busy ? FetchErrorKind::kBusy : FetchErrorKind::kBadAnswer);
     }
-    if (piece->empty()) return std::nullopt;
-    if (const auto fault = body.append(*piece)) return fault;
+    if (piece->empty()) return true;
+    if (const auto fault = body.append(*piece)) return tl::unexpected(*fault);
+    most -= std::min(most, piece->size());
   }
+  return false;
 } catch (const std::bad_alloc&) {
-  return FetchErrorKind::kBusy;
+  return tl::unexpected(FetchErrorKind::kBusy);
 }
 
 }  // namespace framewire::service::source

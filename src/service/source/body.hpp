@@ -83,5 +83,13 @@ class Body {
 /// @return as Body::append(), and bad_answer where that is no gzip
 [[nodiscard]] Body::Fault unpack(store::s3::Gunzip& gunzip, std::span<const std::uint8_t> packed,
                                  Body& body) noexcept;
+/// The same, until about so much has been unpacked. What Gunzip::unread() tells of then is to be
+/// given again, however little it is: there may be more without input, too.
+/// @param most  how many bytes; less afterwards by what came of it, and 0 where there is more
+/// @return whether that was all
+[[nodiscard]] tl::expected<bool, FetchErrorKind> unpack_some(store::s3::Gunzip& gunzip,
+                                                             std::span<const std::uint8_t> packed,
+                                                             Body& body,
+                                                             std::size_t& most) noexcept;
 
 }  // namespace framewire::service::source

@@ -89,7 +89,7 @@ void OriginLoop::run() noexcept {
 }
 
 int OriginLoop::poll_ms() const noexcept {
-  if (may_start_) return 0;
+  if (may_start_ || unpacks_) return 0;
   const bool idle = waiting_.empty() && resolving_.empty() && active_.empty();
   return idle ? kIdlePollMs : static_cast<int>(kLookEvery.count());
 }
@@ -108,9 +108,22 @@ void OriginLoop::turn() noexcept {
   }
   take_lookups();
   start_waiting();
+  transfer_some();
+  take_transfers();
+}
+
+void OriginLoop::transfer_some() noexcept {
+  for (auto next = active_.begin(); next != active_.end();) {
+    const auto fetch = next++;
+    const CURLcode code = fetch->transfer->begin_turn();
+    if (code == CURLE_OK) continue;
+    curl_multi_remove_handle(multi_.get(), fetch->transfer->handle());
+    answer_or_follow(fetch, code);
+  }
   int running = 0;
   curl_multi_perform(multi_.get(), &running);
-  take_transfers();
+  unpacks_ = std::ranges::any_of(active_,
+                                 [](const Fetch& fetch) { return fetch.transfer->is_unpacking(); });
 }
 
 void OriginLoop::accept_new() noexcept {

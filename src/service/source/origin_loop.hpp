@@ -70,6 +70,7 @@ class OriginLoop {
   void wake() noexcept { curl_multi_wakeup(multi_.get()); }
   void accept_new() noexcept;
   void start_waiting() noexcept;
+  void transfer_some() noexcept;
   void take_lookups() noexcept;
   void take_transfers() noexcept;
   void drop_late(Fetches& list, base::Clock::time_point now) noexcept;
@@ -112,6 +113,7 @@ class OriginLoop {
   std::map<std::string, HeldPlaces, std::less<>> connections_;
   HeldPlaces all_connections_;
   bool may_start_ = false;  ///< something waits that did not before, or a connection is free
+  bool unpacks_ = false;    ///< some transfer has more to unpack without anything that comes
   base::Clock::time_point next_look_;
 
   Resolver resolver_;

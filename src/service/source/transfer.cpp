@@ -14,6 +14,9 @@ namespace {
 constexpr std::size_t kMaxDiscardedBytes = 16 * 1'024;
 constexpr long kReceiveBytes = 128 * 1'024;  // libcurl's own 16 KB cost a sixth of the throughput
 constexpr std::chrono::seconds kMinStall{3};
+// One thread serves all origins, and a kilobyte of gzip may be a megabyte. So much of a body is
+// unpacked in a turn; it takes about a millisecond.
+constexpr std::size_t kUnpackedInATurn = 256 * 1'024;
 
 // How long an origin may be slow: whoever gives originals more time than is usual has origins that
 // make them when they are asked, and are silent meanwhile.
@@ -163,6 +166,9 @@ Fetched<void> OriginTransfer::prepare(const SourceUrl& url, std::span<const IpAd
   fault_.reset();
   refused_address_ = dialled_ = spoilt_ = false;
   discarded_ = 0;
+  paused_ = false;
+  to_unpack_ = kUnpackedInATurn;
+  known_bytes_ = 0;
   error_text_[0] = '\0';
   if (!easy_ || !names_) return fail_fetch(FetchErrorKind::kBusy, "no handle");
   curl_easy_reset(easy_.get());
@@ -186,7 +192,8 @@ std::size_t OriginTransfer::on_header(char* data, std::size_t size, std::size_t 
 std::size_t OriginTransfer::on_body(char* data, std::size_t size, std::size_t count,
                                     void* self) noexcept {
   auto& transfer = *static_cast<OriginTransfer*>(self);
-  return transfer.body(as_bytes(data, size * count)) ? size * count : CURL_WRITEFUNC_ERROR;
+  if (!transfer.body(as_bytes(data, size * count))) return CURL_WRITEFUNC_ERROR;
+  return transfer.paused_ ? CURL_WRITEFUNC_PAUSE : size * count;
 }
 
 bool OriginTransfer::header(std::string_view line) {
@@ -223,11 +230,31 @@ bool OriginTransfer::body(std::span<const std::uint8_t> bytes) noexcept {
     discarded_ += bytes.size();
     return discarded_ <= kMaxDiscardedBytes;
   }
-  if (const Body::Fault fault = gunzip_ ? unpack(*gunzip_, bytes, body_) : body_.append(bytes)) {
+  if (const Body::Fault fault = gunzip_ ? unpack_some(bytes) : body_.append(bytes)) {
     fault_ = fetch_error(*fault, "while the body came");
     return false;
   }
   return true;
+}
+
+// libcurl keeps all that it was not relieved of, and brings it again.
+Body::Fault OriginTransfer::unpack_some(std::span<const std::uint8_t> packed) noexcept {
+  const std::size_t known = std::min(known_bytes_, packed.size());
+  const auto all = service::source::unpack_some(*gunzip_, packed.subspan(known), body_, to_unpack_);
+  if (!all) return all.error();
+  paused_ = !*all;
+  if (paused_) {
+    known_bytes_ = std::max(known_bytes_, packed.size() - gunzip_->unread());
+  } else {
+    known_bytes_ -= known;
+  }
+  return std::nullopt;
+}
+
+CURLcode OriginTransfer::begin_turn() noexcept {
+  to_unpack_ = kUnpackedInATurn;
+  if (!std::exchange(paused_, false)) return CURLE_OK;
+  return curl_easy_pause(easy_.get(), CURLPAUSE_CONT);
 }
 
 curl_socket_t OriginTransfer::on_socket(void* self, curlsocktype, curl_sockaddr* address) noexcept {

@@ -44,6 +44,12 @@ class OriginTransfer {
   /// Whether nothing was sent, since the kept connection that libcurl chose was of no more use. If
   /// so the request is to be done again as it is, on a new one; the handle is in no multi handle.
   [[nodiscard]] bool connects_anew() noexcept;
+  /// Whether the body has more to be unpacked than one turn of the loop is for. Nothing of it is
+  /// received until begin_turn().
+  [[nodiscard]] bool is_unpacking() const noexcept { return paused_; }
+  /// Lets it unpack some more. @return an error where the transfer ends with it, which libcurl does
+  /// not tell of again
+  [[nodiscard]] CURLcode begin_turn() noexcept;
   /// After libcurl is done with the request.
   [[nodiscard]] Fetched<std::variant<Original, Redirect>> take_result(CURLcode code);
 
@@ -68,6 +74,7 @@ class OriginTransfer {
 
   [[nodiscard]] bool header(std::string_view line);
   [[nodiscard]] bool body(std::span<const std::uint8_t> bytes) noexcept;
+  [[nodiscard]] Body::Fault unpack_some(std::span<const std::uint8_t> packed) noexcept;
   [[nodiscard]] bool set_options(const SourceUrl& url, std::chrono::milliseconds dial);
   [[nodiscard]] bool set_headers();
   [[nodiscard]] bool set_addresses(const SourceUrl& url, std::span<const IpAddress> addresses);
@@ -99,6 +106,9 @@ class OriginTransfer {
   bool dialled_ = false;  ///< a connection was made for this request
   bool spoilt_ = false;   ///< the one that was kept is of no use
   std::size_t discarded_ = 0;
+  bool paused_ = false;
+  std::size_t to_unpack_ = 0;    ///< how much more in this turn
+  std::size_t known_bytes_ = 0;  ///< of what libcurl brings next: it was read, and is brought anew
 };
 
 }  // namespace framewire::service::source

@@ -31,6 +31,8 @@ class Gunzip {
   /// Unpacks some of what give() was told of. @return at most 64 KB, valid until the next call;
   /// empty once there is no more; busy where memory ran out, io_error where that is no gzip
   [[nodiscard]] Result<std::span<const std::uint8_t>> next();
+  /// How many of the bytes of give() have not been read.
+  [[nodiscard]] std::size_t unread() const noexcept { return packed_.size(); }
   /// Whether what came ended with a member's end. An empty body has not.
   [[nodiscard]] bool ended() const noexcept { return ended_; }
 

@@ -1,14 +1,19 @@
 // Answers of origins that are none, contradict themselves, or never end.
 #include <gtest/gtest.h>
+#include <atomic>
 #include <chrono>
+#include <future>
 #include <tests/service/support/gzip.hpp>
 #include <tests/service/support/origin.hpp>
+#include <thread>
 
 namespace framewire::service::source {
 namespace {
 
 using std::chrono::milliseconds;
+using test::answering;
 using test::Connection;
+using test::ok;
 using test::Origin;
 using test::remote;
 
@@ -178,6 +183,66 @@ TEST(OriginAttack, EndlessAnswersEndByTheirBounds) {
         << answer.what << ": " << to_string(original.error().kind) << ' '
         << original.error().message;
   }
+}
+
+// One thread serves all origins: what a few bytes unpack to does not hold it up for the others.
+TEST(OriginAttack, GzipThatUnpacksToMuchGoesOnByTurns) {
+  constexpr int kMembers = 100;
+  constexpr std::size_t kMemberBytes = 300'000;
+  std::string packed;
+  for (int i = 0; i < kMembers; ++i) packed += test::gzip_bomb();
+  Origin origin(answering([&](const std::string& head) {
+    return head.find("/bomb") == std::string::npos ? ok("bytes")
+                                                   : ok(packed, "Content-Encoding: gzip\r\n");
+  }));
+  std::atomic<std::size_t> unpacked = 0;
+  FetchRequest bomb;
+  bomb.url = "http://images.test/bomb";
+  bomb.may_hold = [&](std::size_t, std::size_t arrived_bytes) {
+    unpacked = arrived_bytes;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return true;
+  };
+  std::promise<Fetched<Original>> came;
+  ASSERT_TRUE(origin.sources->fetch(
+      std::move(bomb), [&](Fetched<Original> result) { came.set_value(std::move(result)); }));
+  while (unpacked == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(origin.fetch("http://other.test/a"));
+  EXPECT_LT(unpacked, kMembers * kMemberBytes) << "the other one waited for all of it";
+  const auto whole = came.get_future().get();
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->bytes.size(), kMembers * kMemberBytes);
+  EXPECT_EQ(test::text(*whole).find_first_not_of('\0'), std::string::npos);
+}
+
+// What goes wrong in a later turn ends the transfer as it would have in the first.
+TEST(OriginAttack, GzipThatIsRefusedInALaterTurnEndsAtOnce) {
+  std::string packed;
+  for (int i = 0; i < 20; ++i) packed += test::gzip_bomb();
+  source::SourceSettings settings = remote();
+  settings.max_bytes = 2'000'000;
+  Origin large(
+      [&](Connection& connection) {
+        if (connection.read_head().empty()) return;
+        connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + packed);
+        connection.stall(60'000);
+      },
+      settings);
+  const auto refused = large.fetch(kUrl);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, FetchErrorKind::kTooLarge) << refused.error().message;
+}
+
+// Where the turns end does not show in what comes of it.
+TEST(OriginAttack, GzipIsWholeWhereverATurnEnds) {
+  std::string body;
+  for (std::uint32_t i = 0; i < 100'000; ++i) body += std::to_string(i * 2'654'435'761U);
+  const std::string packed = test::gzip_stored(body) + test::gzip_bomb() + test::gzip_stored(body);
+  Origin origin(
+      answering([&](const std::string&) { return ok(packed, "Content-Encoding: gzip\r\n"); }));
+  const auto original = origin.fetch("http://images.test/a");
+  ASSERT_TRUE(original) << original.error().message;
+  EXPECT_TRUE(test::text(*original) == body + std::string(300'000, '\0') + body);
 }
 
 }  // namespace
