@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
+#include <base/cores.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -137,7 +138,7 @@ pid_t start_server(const std::string& path) {
   settings.path = path;
   // As framewire serve does.
   options.queue = 1024;
-  settings.under_way = std::size_t{4} * std::max(1u, std::thread::hardware_concurrency());
+  settings.under_way = std::size_t{4} * base::usable_cores();
   Engine engine = Engine::make(options).value();
   const auto server = service::local::LocalServer::start(engine, settings);
   for (;;) ::pause();

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <base/cores.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -185,7 +186,7 @@ std::uint64_t run_plain(const Plan& plan, std::span<std::vector<std::uint8_t>> m
 }
 
 Turn by_libcurl(const Plan& plan, Memory& memory) {
-  const unsigned threads = std::clamp(std::thread::hardware_concurrency() / 4, 2U, 8U);
+  const unsigned threads = std::clamp(base::usable_cores() / 4, 2U, 8U);
   std::atomic<std::uint64_t> next = 0;
   std::atomic<std::uint64_t> got = 0;
   std::vector<std::thread> running;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
+#include <base/cores.hpp>
 #include <base/start_thread.hpp>
 #include <batch/caught.hpp>
 #include <batch/runner.hpp>
@@ -28,7 +29,7 @@ constexpr unsigned kGpuGroup = 16;
 // 60,000 to 144,000 files of 1920×1080 in memory): 18,300 to 39,900 images/s with 8 jobs, 16,400 to
 // 31,600 with 16; on each machine 8 made 0.99 to 1.40 times as many.
 unsigned default_jobs(bool has_gpu) {
-  const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxJobs);
+  const unsigned cores = std::clamp(base::usable_cores(), 1u, kMaxJobs);
   return has_gpu ? (cores + 1) / 2 : cores;
 }
 

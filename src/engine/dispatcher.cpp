@@ -1,6 +1,7 @@
 #include <sys/prctl.h>
 #include <algorithm>
 #include <array>
+#include <base/cores.hpp>
 #include <base/start_thread.hpp>
 #include <cstdio>
 #include <engine/dispatcher.hpp>
@@ -20,12 +21,12 @@ constexpr std::size_t kRequestsPerThread = 4;
 constexpr unsigned kHostThreadsPerConversionThread = 8;
 
 unsigned host_threads(const EngineOptions& options) {
-  return options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  return options.threads != 0 ? options.threads : base::usable_cores();
 }
 
 /// Host threads that can run at a time.
 std::size_t threads_that_run(const EngineOptions& options) {
-  return std::min(host_threads(options), std::max(1u, std::thread::hardware_concurrency()));
+  return std::min(host_threads(options), base::usable_cores());
 }
 
 std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLanes>& devices) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <base/checked.hpp>
+#include <base/cores.hpp>
 #include <base/null_stream.hpp>
 #include <cstring>
 #include <framewire/tensor.hpp>
@@ -10,7 +11,6 @@
 #include <tensor/image_maker.hpp>
 #include <tensor/tensor_options.hpp>
 #include <tensor/thread_pool.hpp>
-#include <thread>
 #include <utility>
 
 namespace framewire {
@@ -189,7 +189,7 @@ TensorDecoder& TensorDecoder::operator=(TensorDecoder&&) noexcept = default;
 Result<TensorDecoder> TensorDecoder::make(const TensorOptions& options) try {
   if (auto good = check_options(options); !good) return fail(good.error());
   TensorOptions effective = options;
-  if (effective.threads == 0) effective.threads = std::max(1u, std::thread::hardware_concurrency());
+  if (effective.threads == 0) effective.threads = base::usable_cores();
   auto impl = std::make_unique<Impl>(effective);
   if (options.device >= 0) {
     if (auto ready = impl->use_device(); !ready) return fail(ready.error());

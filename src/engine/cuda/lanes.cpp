@@ -1,6 +1,7 @@
 // Lanes on CUDA devices.
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/cores.hpp>
 #include <base/start_thread.hpp>
 #include <codec/cuda/cuda_batch_codec.hpp>
 #include <engine/cuda/nvjpeg_batch_codec.hpp>
@@ -9,7 +10,6 @@
 #include <gpu/device.hpp>
 #include <memory>
 #include <new>
-#include <thread>
 
 namespace framewire::engine {
 namespace {
@@ -75,7 +75,7 @@ Result<std::vector<gpu::DeviceFacts>> choose(const std::vector<gpu::DeviceFacts>
 
 unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64_t memory) {
   if (options.streams != 0) return options.streams;
-  const auto cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto cores = base::usable_cores();
   const auto by_cores =
       std::clamp(cores * 3 / 2 / static_cast<unsigned>(devices), kMinLanes, kMaxLanes);
   if (options.codec == CodecKind::kNvjpeg) return std::min(by_cores, kNvjpegLanes);

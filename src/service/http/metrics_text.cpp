@@ -4,6 +4,7 @@
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/cores.hpp>
 #include <framewire/version.hpp>
 #include <fstream>
 #include <limits>
@@ -11,7 +12,6 @@
 #include <service/http/metrics.hpp>
 #include <service/http/shared_state.hpp>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 namespace framewire::service::http {
@@ -377,7 +377,7 @@ std::string metrics_text(const SharedState& shared) {
   const std::uint64_t begun = metrics.images_begun.value();
   scrape.images = begun - std::min(ended, begun);
   const unsigned threads = shared.settings.engine_threads;
-  scrape.workers = std::max(1u, threads != 0 ? threads : std::thread::hardware_concurrency());
+  scrape.workers = threads != 0 ? threads : base::usable_cores();
   scrape.processes = shared.engine.workers().value_or(WorkerFigures{});
   scrape.devices = shared.engine.devices();
   std::vector<MetricFamily> families;

@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <base/clock.hpp>
+#include <base/cores.hpp>
 #include <base/start_thread.hpp>
 #include <exception>
 #include <memory>
@@ -25,7 +26,7 @@ constexpr Milliseconds kDrainPoll{10};
 
 unsigned thread_count(const ServiceSettings& settings) {
   if (settings.threads != 0) return settings.threads;
-  return std::max(1u, std::thread::hardware_concurrency() / kCoresPerThread);
+  return std::max(1u, base::usable_cores() / kCoresPerThread);
 }
 
 ServiceSettings completed(ServiceSettings settings) {

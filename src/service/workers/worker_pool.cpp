@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/cores.hpp>
 #include <engine/codec_router.hpp>
 #include <new>
 #include <service/workers/pool_state.hpp>
 #include <service/workers/worker_pool.hpp>
-#include <thread>
 #include <utility>
 
 namespace framewire::service::workers {
@@ -14,9 +14,7 @@ constexpr unsigned kMaxWorkers = 1024;
 
 /// Threads of each worker; all cores together unless told otherwise.
 unsigned threads_of(const WorkerPoolOptions& options) {
-  const unsigned all = options.engine.threads != 0
-                           ? options.engine.threads
-                           : std::max(1u, std::thread::hardware_concurrency());
+  const unsigned all = options.engine.threads != 0 ? options.engine.threads : base::usable_cores();
   return std::max(1u, (all + options.workers - 1) / std::max(1u, options.workers));
 }
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <base/ascii.hpp>
+#include <base/cores.hpp>
 #include <future>
 #include <store/digest.hpp>
 #include <store/s3/find_credentials.hpp>
 #include <store/s3/s3_client.hpp>
-#include <thread>
 
 namespace framewire::store::s3 {
 namespace {
@@ -24,7 +24,7 @@ std::string first_of(const std::string& setting, std::initializer_list<const cha
 }
 
 // One loop takes about 2 GB/s; more of them than a quarter of the cores would be in the way.
-unsigned loop_count() { return std::clamp(std::thread::hardware_concurrency() / 4, 2U, 8U); }
+unsigned loop_count() { return std::clamp(base::usable_cores() / 4, 2U, 8U); }
 
 }  // namespace
 

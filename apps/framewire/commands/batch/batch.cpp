@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
+#include <base/cores.hpp>
 #include <command_line/command.hpp>
 #include <command_line/interruption.hpp>
 #include <commands/batch/batch_command.hpp>
@@ -28,7 +29,6 @@
 #include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -208,8 +208,7 @@ void use_more_jobs(BatchCommand& command) {
   constexpr unsigned kJobsPerCore = 4;
   constexpr unsigned kMaxJobs = 64;
   if (command.settings.jobs != 0) return;
-  command.settings.jobs =
-      std::clamp(kJobsPerCore * std::thread::hardware_concurrency(), kJobsPerCore, kMaxJobs);
+  command.settings.jobs = std::clamp(kJobsPerCore * base::usable_cores(), kJobsPerCore, kMaxJobs);
 }
 
 std::uint64_t max_picture_bytes(const BatchCommand& command) {

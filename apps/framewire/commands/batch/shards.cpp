@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/cores.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/batch/shards.hpp>
@@ -9,7 +10,6 @@
 #include <filesystem>
 #include <framewire/options.hpp>
 #include <iterator>
-#include <thread>
 
 namespace framewire::app {
 namespace {
@@ -182,7 +182,7 @@ Result<dataset::TarBatchOptions> make_shard_options(const Arguments& arguments,
   options.mode = mode;
   options.options_hash = output_hash(arguments.options);
   // A shard is written by one thread at a time: where there are many, several are in work.
-  options.in_work = std::clamp(std::thread::hardware_concurrency() / 4, 1u, 8u);
+  options.in_work = std::clamp(base::usable_cores() / 4, 1u, 8u);
   return options;
 }
 

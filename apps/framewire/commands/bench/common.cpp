@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <algorithm>
+#include <base/cores.hpp>
 #include <batch/input_file.hpp>
 #include <command_line/build_info.hpp>
 #include <command_line/lists.hpp>
@@ -11,7 +12,6 @@
 #include <fstream>
 #include <jpeg/parser.hpp>
 #include <report/console.hpp>
-#include <thread>
 
 namespace framewire::app {
 namespace {
@@ -38,7 +38,7 @@ Json machine_json() {
   utsname system{};
   ::uname(&system);
   return {{"cpu", cpu_model()},
-          {"cores", std::thread::hardware_concurrency()},
+          {"cores", base::usable_cores()},
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}};
 }
 

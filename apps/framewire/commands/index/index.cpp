@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
+#include <base/cores.hpp>
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
@@ -147,7 +148,7 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
       !store::is_object_url(command.wids_file) && !store::is_object_url(command.out)) {
     if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
   }
-  command.jobs = std::clamp(std::thread::hardware_concurrency(), 1u, 1024u);
+  command.jobs = std::clamp(base::usable_cores(), 1u, 1024u);
   const std::string jobs = arguments.get("jobs");
   if (arguments.has("jobs") && !parse_number(jobs, 1u, 1024u, command.jobs)) {
     return misuse(fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", jobs));

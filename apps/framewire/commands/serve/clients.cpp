@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <base/cores.hpp>
 #include <commands/serve/clients.hpp>
 #include <service/http/log.hpp>
-#include <thread>
 #include <utility>
 
 namespace framewire::app {
@@ -9,7 +9,7 @@ namespace framewire::app {
 std::size_t client_requests_under_way(bool has_devices) {
   constexpr std::size_t kEachCore = 4;
   if (has_devices) return kClientQueue;
-  return std::min(kClientQueue, kEachCore * std::max(1u, std::thread::hardware_concurrency()));
+  return std::min(kClientQueue, kEachCore * base::usable_cores());
 }
 
 Json event_line(std::string_view level, std::string_view what) {

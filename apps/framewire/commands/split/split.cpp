@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <base/clock.hpp>
+#include <base/cores.hpp>
 #include <batch/input_file.hpp>
 #include <batch/output_folder.hpp>
 #include <command_line/command.hpp>
@@ -40,7 +41,7 @@ struct SplitPlan {
 
 // "host,host" or "0,1"; without a word, the host once a core.
 Result<std::vector<int>> parse_devices(const std::string& text) {
-  if (text.empty()) return std::vector<int>(std::max(1u, std::thread::hardware_concurrency()), -1);
+  if (text.empty()) return std::vector<int>(base::usable_cores(), -1);
   std::vector<int> devices;
   for (const std::string& word : split_at_commas(text)) {
     int device = -1;
@@ -257,7 +258,7 @@ class InputFeeder {
 
 // On the host one reader is enough: its cores are the workers'.
 void run_all(InputFeeder& reader, split::Splitter& splitter, bool on_gpu) {
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const unsigned cores = base::usable_cores();
   std::vector<std::thread> others;
   for (unsigned i = 1; on_gpu && i < std::min(cores, kMaxReaders); ++i) {
     others.emplace_back([&reader] { reader.run(); });

@@ -1,5 +1,6 @@
 // framewire stream IN… HOST:PORT
 #include <fmt/format.h>
+#include <base/cores.hpp>
 #include <chrono>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
@@ -16,7 +17,6 @@
 #include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
-#include <thread>
 
 namespace framewire::app {
 namespace {
@@ -191,7 +191,7 @@ class Streamer {
   // Files are read faster than sent: by one.
   static FramesAhead::Bounds bounds(const SendPlan& plan) {
     if (plan.kind == FrameKind::kFile) return {1, 1 + kReady};
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    const unsigned cores = base::usable_cores();
     if (!plan.on_device) return {cores, cores + kReady};
     return {std::min(cores, kMaxForDevice), kReadyOnDevice};
   }

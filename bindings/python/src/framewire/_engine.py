@@ -173,7 +173,7 @@ class Engine:
         # An engine that nobody closes, nor refers to, still answers what was submitted.
         self._finalizer = weakref.finalize(self, self._dispatcher.finish)
         # Threads of the CPU take few at a time; a GPU is quickest with thousands under way.
-        threads_there = threads or os.cpu_count() or 1
+        threads_there = threads or len(os.sched_getaffinity(0))
         self._window = 4096 if self._native.devices() else max(16, 4 * threads_there)
         _engines.add(self)
 
