@@ -107,7 +107,9 @@ void add_caching_fields(Response& response, const Exchange& exchange, const Imag
   if (control.counts_from_origin && (age > 0 || outcome.from_cache)) {
     response.add_field("Age", fmt::format("{}", age));
   }
-  if (!outcome.etag.empty()) response.add_field("ETag", outcome.etag);
+  // A date is the original's: the client may have what other settings made of it.
+  const bool by_date = outcome.not_modified && !exchange.head.has("if-none-match");
+  if (!outcome.etag.empty() && !by_date) response.add_field("ETag", outcome.etag);
   // An origin may send what is no date ; no client could ask by it.
   if (parse_http_date(outcome.last_modified) != -1) {
     response.add_field("Last-Modified", outcome.last_modified);

@@ -126,14 +126,14 @@ TEST(HttpImages, NotModifiedCostsNoDecoding) {
   const std::string etag = first->field("etag");
   ASSERT_TRUE(etag.starts_with('"') && etag.ends_with('"')) << etag;
   const auto images = server.engine().stats().host_images;
-  for (const std::string& condition :
-       {"If-None-Match: " + etag, "If-None-Match: \"x\", W/" + etag,
-        "If-None-Match: \"x\"\r\nIf-None-Match: " + etag, std::string("If-None-Match: *"),
-        "If-Modified-Since: " + first->field("last-modified")}) {
+  const std::string by_date = "If-Modified-Since: " + first->field("last-modified");
+  for (const std::string& condition : {"If-None-Match: " + etag, "If-None-Match: \"x\", W/" + etag,
+                                       "If-None-Match: \"x\"\r\nIf-None-Match: " + etag,
+                                       std::string("If-None-Match: *"), by_date}) {
     const auto again = client.ask(get("/unsafe/width:100/plain/a.jpg", condition + "\r\n"));
     ASSERT_TRUE(again);
     EXPECT_EQ(again->status, 304) << condition;
-    EXPECT_EQ(again->field("etag"), etag);
+    EXPECT_EQ(again->field("etag"), condition == by_date ? "" : etag) << condition;
     EXPECT_EQ(again->field("cache-control"), "max-age=31536000, public");
     EXPECT_EQ(again->body, "");
   }
