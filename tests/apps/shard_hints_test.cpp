@@ -1,6 +1,7 @@
 // What a batch over pictures says about tar shards that it skipped.
 #include <gtest/gtest.h>
 #include <commands/batch/shard_hints.hpp>
+#include <report/console.hpp>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,18 @@ TEST(SkippedShards, TheCommandIsOneToBePasted) {
             "2 tar shards were skipped; name them: framewire batch 's3://photos/in/*.tar' OUT_DIR");
   EXPECT_EQ(text_of({"in/2023/a.tar", "in/2024/a.tar"}),
             "2 tar shards were skipped; name them: framewire batch @LIST OUT_DIR");
+}
+
+// What is said is printable, so that a line break as it is would not arrive, nor move the cursor.
+TEST(SkippedShards, TheCommandCanBePastedWhateverTheNamesHold) {
+  const std::string in_bash =
+      text_of({"in/it's\na\\b\xFF"
+               "1\u202E.tar"});
+  EXPECT_EQ(in_bash, R"(1 tar shard was skipped; name it: framewire batch )"
+                     R"($'in/it\'s\x0aa\\b\xff1\xe2\x80\xae.tar' OUT_DIR)");
+  EXPECT_EQ(printable(in_bash), in_bash);
+  EXPECT_EQ(text_of({"my\nin/a.tar", "my\nin/b.tar"}),
+            R"(2 tar shards were skipped; name them: framewire batch $'my\x0ain/'*.tar OUT_DIR)");
 }
 
 TEST(SkippedShards, OthersAreNotCounted) {

@@ -92,11 +92,20 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
-// Single quotes end, escape and begin again around a quote of the text.
+// Single quotes end, escape and begin again around a quote of the text. What is not shown as it is
+// takes quotes in which \xNN stands for a byte, as bash and zsh have them.
 std::string shell_quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
+  if (printable(text) == text) {
+    std::string out = "'";
+    for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+  }
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return "$'" + printable(escaped) + "'";
 }
 
 std::size_t put(std::string_view text) {

@@ -15,7 +15,7 @@ namespace framewire::app {
 /// as \xNN: names of files and of peers may hold what moves cursors. Harmless text stays as it is.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// The text in quotes, as one word of a shell.
+/// The text in quotes, as one word of a shell; printable() leaves the quotes as they are.
 [[nodiscard]] std::string shell_quoted(std::string_view text);
 
 /// The text on standard error, as it is, as one write; any thread. Where that fails nothing can be
