@@ -44,6 +44,11 @@ std::uint64_t PieceCache::peak_bytes() const {
   return peak_bytes_;
 }
 
+unsigned PieceCache::reading() const {
+  const std::lock_guard lock(mutex_);
+  return reading_;
+}
+
 void PieceCache::drop(std::map<Place, std::shared_ptr<Piece>>::iterator piece) {
   free_.push_back(std::move(piece->second->buffer));
   pieces_.erase(piece);
@@ -119,7 +124,9 @@ void PieceCache::start(Reader& reader, std::uint64_t index, const std::shared_pt
   }
 }
 
-// With a pin on it. @return null where it is not there, and there is no room for it
+// With a pin on it. A piece that failed while nobody waited for it, long ago perhaps, is begun
+// anew.
+// @return null where it is not there, and there is no room for it
 std::shared_ptr<PieceCache::Piece> PieceCache::take(Reader& reader, std::uint64_t index) {
   std::unique_lock lock(mutex_);
   const auto found = pieces_.find({reader.id_, index});
@@ -173,25 +180,17 @@ PieceCache::Reader::~Reader() {
   for (auto piece = first(); piece != last(); piece = first()) cache_.drop(piece);
 }
 
-// Of one piece.
+// Of one piece. What the store says has been tried as often as its settings allow: who waited for
+// it is told, and does not ask again. A piece that failed before is asked for by take().
 Result<void> PieceCache::Reader::read_part(std::uint64_t offset, std::span<std::uint8_t> into) {
-  // A piece that was read ahead may have met what has passed since: once more, and that counts.
-  constexpr int kAttempts = 2;
   const std::uint64_t piece_bytes = cache_.settings_.piece_bytes;
-  Result<void> read;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::shared_ptr<Piece> piece = cache_.take(*this, offset / piece_bytes);
-    if (piece == nullptr) {
-      const auto got = store_.read_at(object_, offset, into);
-      if (!got) return fail(got.error());
-      if (*got == into.size()) return {};
-      return fail(StatusCode::kIoError, "the store gave fewer bytes than the object has");
-    }
-    read = cache_.copy_from(*piece, static_cast<std::size_t>(offset % piece_bytes), into);
-    // What another version of the object lies behind does not come back.
-    if (read || read.error().code() == StatusCode::kInvalidInput) break;
+  if (const std::shared_ptr<Piece> piece = cache_.take(*this, offset / piece_bytes)) {
+    return cache_.copy_from(*piece, static_cast<std::size_t>(offset % piece_bytes), into);
   }
-  return read;
+  const auto got = store_.read_at(object_, offset, into);
+  if (!got) return fail(got.error());
+  if (*got == into.size()) return {};
+  return fail(StatusCode::kIoError, "the store gave fewer bytes than the object has");
 }
 
 Result<std::size_t> PieceCache::Reader::read_at(std::uint64_t offset,

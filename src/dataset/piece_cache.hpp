@@ -42,7 +42,8 @@ class PieceCache {
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// As ObjectStore::read_at(). A piece that could not be read ahead is asked for again.
+    /// As ObjectStore::read_at(). A piece that could not be read ahead is asked for again by who
+    /// comes to it later, and not by who was waiting for it.
     [[nodiscard]] Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> into);
     /// Begins to read what follows `offset`, as far as memory and the bound on what is read ahead
     /// allow. What lies before may be dropped first. One thread.
@@ -66,6 +67,8 @@ class PieceCache {
   [[nodiscard]] std::uint64_t ahead() const noexcept { return ahead_; }
   /// The most that was held at once.
   [[nodiscard]] std::uint64_t peak_bytes() const;
+  /// Ranges on their way.
+  [[nodiscard]] unsigned reading() const;
 
  private:
   struct Piece;

@@ -128,8 +128,25 @@ TEST_F(Pieces, WhatFailsAheadIsAskedForAgain) {
   };
   PieceCache::Reader reader(cache, *store_, info());
   reader.read_ahead(0);
-  while (faults > 0) std::this_thread::yield();
+  while (faults > 0 || cache.reading() > 0) std::this_thread::yield();
   EXPECT_EQ(read(reader, 0, 100'000), object_);
+}
+
+// The store has tried each request as often as it may: twice that is twice as long.
+TEST_F(Pieces, WhoWaitsForAPieceDoesNotAskForItAgain) {
+  PieceCache cache({.max_bytes = 100'000, .piece_bytes = 1000});
+  store_->before = [](Request request, const std::string&) -> std::optional<Status> {
+    if (request == Request::kRead) return Status(StatusCode::kDeadline, "stalled");
+    return std::nullopt;
+  };
+  PieceCache::Reader reader(cache, *store_, info());
+  Bytes into(10);
+  for (unsigned asked = 1; asked <= 3; ++asked) {
+    const auto got = reader.read_at(0, into);
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().code(), StatusCode::kDeadline);
+    EXPECT_EQ(store_->count(Request::kRead), asked);
+  }
 }
 
 TEST_F(Pieces, AnErrorIsThatOfTheWholeShard) {
