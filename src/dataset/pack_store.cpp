@@ -22,6 +22,15 @@ tl::unexpected<batch::WriteError> not_packed(Status status) {
   return tl::unexpected<batch::WriteError>({std::move(status), true});
 }
 
+// Without the condition another's shard might be replaced, which is worse than to ask for help.
+Status why_not_replaced(const Status& error) {
+  if (error.code() != StatusCode::kUnsupported) return error;
+  return Status(error.code(), error.message() +
+                                  ", and the shard that lies there has no manifest; accepted: "
+                                  "without that shard")
+      .about(error.subject());
+}
+
 /// What lies where a shard and its manifest go, and may be replaced.
 struct Replaceable {
   std::optional<ObjectInfo> orphan;  ///< a shard of this batch without its manifest
@@ -51,10 +60,11 @@ class PackUpload final : public PackOutput {
 
   batch::WriteResult publish(ShardRecord& record) override {
     record.path = options_.outputs.store->label(key_);
-    const auto condition = find_condition();
-    if (!condition) return tl::unexpected<batch::WriteError>(condition.error());
-    const auto made = data_->complete(*condition);
-    if (!made) return not_packed(made.error());
+    const auto orphan = find_orphan();
+    if (!orphan) return tl::unexpected<batch::WriteError>(orphan.error());
+    const auto made =
+        *orphan ? data_->replace((*orphan)->etag) : data_->complete(PutCondition::kIfAbsent);
+    if (!made) return not_packed(*orphan ? why_not_replaced(made.error()) : made.error());
     if (*made == PutOutcome::kExists) return packed_elsewhere();
     auto etag = etag_of_stored(*options_.outputs.store, key_, *data_);
     if (!etag) return not_packed(etag.error());
@@ -64,16 +74,16 @@ class PackUpload final : public PackOutput {
   }
 
   // Before the shard is made known: it must not lie there beside another's manifest.
-  tl::expected<PutCondition, batch::WriteError> find_condition() const {
+  // @return what is replaced; nothing where nothing may be there
+  tl::expected<std::optional<ObjectInfo>, batch::WriteError> find_orphan() const {
     const auto manifest = options_.manifests.store->find(manifest_key_);
     if (!manifest) return not_packed(manifest.error());
     if (*manifest && (*manifest)->etag != replaceable_.manifest) return packed_elsewhere();
-    if (!replaceable_.orphan) return PutCondition::kIfAbsent;
+    if (!replaceable_.orphan) return std::nullopt;
     const auto orphan = options_.outputs.store->find(key_);
     if (!orphan) return not_packed(orphan.error());
-    if (!*orphan) return PutCondition::kIfAbsent;
-    if ((*orphan)->etag != replaceable_.orphan->etag) return packed_elsewhere();
-    return PutCondition::kNone;
+    if (*orphan && (*orphan)->etag != replaceable_.orphan->etag) return packed_elsewhere();
+    return *orphan;
   }
 
   // A manifest that is there tells of a shard that was deleted, or is a slow process'. It goes

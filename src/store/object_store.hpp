@@ -37,7 +37,7 @@ enum class PutCondition : std::uint8_t {
 /// What came of a write.
 enum class PutOutcome : std::uint8_t {
   kStored,
-  kExists,  ///< kIfAbsent alone: somebody was first, and nothing was changed
+  kExists,  ///< kIfAbsent and replace() alone: somebody was first, and nothing was changed
 };
 
 /// An object on its way, whole or not at all: nothing is seen of it before complete(). One thread.
@@ -57,7 +57,9 @@ class ObjectUpload {
   [[nodiscard]] virtual Result<void> append(std::span<const std::uint8_t> bytes) = 0;
   /// Waits for all parts, then makes the object known. May be called again after kExists.
   [[nodiscard]] virtual Result<PutOutcome> complete(PutCondition condition) = 0;
-  /// After complete() has said kStored: the object's ETag; empty where the server gave none.
+  /// The same as ObjectStore::replace(). @param etag  of the version that is replaced
+  [[nodiscard]] virtual Result<PutOutcome> replace(const std::string& etag) = 0;
+  /// After kStored: the object's ETag; empty where the server gave none.
   [[nodiscard]] virtual std::string etag() const { return {}; }
 };
 
@@ -104,6 +106,12 @@ class ObjectStore {
   [[nodiscard]] virtual Result<PutOutcome> put(const std::string& key,
                                                std::span<const std::uint8_t> bytes,
                                                PutCondition condition) = 0;
+  /// Stores bytes in the place of that version of an object alone (its ETag). A store that does not
+  /// look at the condition replaces whatever is there.
+  /// @return kExists where another version is there, or nothing; unsupported where the store
+  ///         refuses the condition, and nothing was changed
+  [[nodiscard]] virtual Result<PutOutcome> replace(const ObjectInfo& seen,
+                                                   std::span<const std::uint8_t> bytes) = 0;
   /// Begins an object of any size. Nothing is sent before there is a part of it.
   [[nodiscard]] virtual Result<std::unique_ptr<ObjectUpload>> upload(const std::string& key) = 0;
 

@@ -1,5 +1,6 @@
 // Where indices go in stores: nothing but an index is replaced, whatever else happens there.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <commands/index/index_place.hpp>
 #include <optional>
 #include <tests/support/fake_store.hpp>
@@ -75,6 +76,35 @@ TEST_F(IndexPlaces, WhatComesMeanwhileIsLookedAt) {
     EXPECT_EQ(write(kDali).has_value(), index);
     EXPECT_EQ(there(), index ? kDali : comes);
   }
+}
+
+// Also in the place of an index, which was to be replaced when it was looked at.
+TEST_F(IndexPlaces, WhatTakesAnIndexsPlaceMeanwhileIsLookedAt) {
+  for (const char* comes : {"somebody's text", kWids, ""}) {
+    store_->set("in/0.idx", to_bytes("v1.2 0\n"));
+    bool done = false;
+    store_->before = [&](Request what, const std::string& key) -> std::optional<Status> {
+      if (what != Request::kPut || std::exchange(done, true)) return std::nullopt;
+      if (*comes == '\0') store_->erase(key);
+      if (*comes != '\0') store_->set(key, to_bytes(comes));
+      return std::nullopt;
+    };
+    const bool text = *comes == 's';
+    EXPECT_EQ(write(kDali).has_value(), !text);
+    EXPECT_EQ(there(), text ? comes : kDali);
+  }
+}
+
+TEST_F(IndexPlaces, AStoreWithoutIfMatchIsToldOfOnceAndWrittenTo) {
+  store_->knows_if_match = false;
+  store_->set("in/0.idx", to_bytes(kWids));
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(write(kDali));
+  EXPECT_TRUE(write(kDali));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(there(), kDali);
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  EXPECT_NE(said.find("s3://bucket/in/0.idx: does not know If-Match"), std::string::npos) << said;
 }
 
 TEST_F(IndexPlaces, AnIndexIsRemoved) {

@@ -113,6 +113,24 @@ void put_list_read(ObjectStore& store) {
   EXPECT_EQ(listed, std::vector<std::string>(sorted.begin() + 2, sorted.end()));
 }
 
+// If-Match on a PUT, and on what ends an upload in parts.
+void replace_what_was_seen(ObjectStore& store) {
+  const auto put = [&](const std::string& text) {
+    return store.put("seen", as_bytes(text), PutCondition::kNone).has_value();
+  };
+  ASSERT_TRUE(put("first"));
+  const ObjectInfo first = **store.find("seen");
+  EXPECT_EQ(*store.replace(first, as_bytes("second")), PutOutcome::kStored);
+  EXPECT_EQ(*store.replace(first, as_bytes("third")), PutOutcome::kExists);
+  EXPECT_EQ((**store.find("seen")).bytes, 6U) << "the second stays";
+  const std::string large = pattern(std::size_t{17} << 20);
+  auto upload = store.upload("seen");
+  ASSERT_TRUE((*upload)->append(as_bytes(large)));
+  EXPECT_EQ(*(*upload)->replace((**store.find("seen")).etag), PutOutcome::kStored);
+  ASSERT_TRUE(store.remove("seen"));
+  EXPECT_EQ(*store.replace(first, as_bytes("third")), PutOutcome::kExists) << "it has gone";
+}
+
 void write_in_parts(ObjectStore& store) {
   const std::string large = pattern((std::size_t{35} << 20) + 11);
   for (const PutOutcome expected : {PutOutcome::kStored, PutOutcome::kExists}) {
@@ -188,6 +206,7 @@ TEST(Moto, DoesWhatTheStoreAsks) {
   const auto store = opened(moto.url(), {}, {});
   put_list_read(*store);
   write_in_parts(*store);
+  replace_what_was_seen(*store);
   find_marks(*store);
   find_changed_objects(*store);
   list_page_by_page(*store);
@@ -229,6 +248,7 @@ TEST(Moto, FindsOurSignaturesRight) {
     std::vector<std::uint8_t> into(key.size());
     EXPECT_EQ(store->read_at(**found, 0, into).value_or(0), key.size());
   }
+  replace_what_was_seen(*store);
   int listed = 0;
   const auto all = store->list("", "p", [&](const ObjectInfo&) { return ++listed > 0; });
   ASSERT_TRUE(all) << all.error().to_string();

@@ -41,6 +41,7 @@ class FakeBucket {
   }
 
   std::optional<std::string> object;
+  std::string etag = "e";  ///< of any object
   std::string write_id;
   std::map<std::string, std::string> parts;  ///< by number
   bool uploading = false;
@@ -58,9 +59,10 @@ class FakeBucket {
         return Scripted{
             "HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n", "", SIZE_MAX, false, 0, false};
       }
-      Scripted head = reply(200, *object,
-                            {"ETag: \"e\"", "Last-Modified: Fri, 24 May 2013 00:00:00 GMT",
-                             std::string(kWriteId) + ": " + write_id});
+      Scripted head =
+          reply(200, *object,
+                {"ETag: \"" + etag + '"', "Last-Modified: Fri, 24 May 2013 00:00:00 GMT",
+                 std::string(kWriteId) + ": " + write_id});
       head.body.clear();
       return head;
     }
@@ -88,6 +90,12 @@ class FakeBucket {
     }
     if (header("if-none-match") == "*" && object) {
       return reply(412, "<Error><Code>PreconditionFailed</Code></Error>");
+    }
+    if (const std::string same = header("if-match"); !same.empty()) {
+      if (!object) return reply(404, "<Error><Code>NoSuchKey</Code></Error>");
+      if (same != '"' + etag + '"') {
+        return reply(412, "<Error><Code>PreconditionFailed</Code></Error>");
+      }
     }
     if (asked.method == "PUT") {
       object = asked.body;
@@ -167,6 +175,53 @@ TEST_F(Writes, OneWriterWins) {
   EXPECT_EQ(bucket_.aborted, 1U);
   EXPECT_EQ(*store_->put("k", bytes_of("third"), PutCondition::kNone), PutOutcome::kStored);
   EXPECT_EQ(bucket_.object, "third");
+}
+
+// Between a look and a write another version may come, or the object may go.
+TEST_F(Writes, OnlyTheVersionThatWasSeenIsReplaced) {
+  const ObjectInfo seen{"shard.tar", 5, "e", 0};
+  const auto replace_by_parts = [&] {
+    auto upload = store_->upload("shard.tar");
+    EXPECT_TRUE((*upload)->append(bytes_of(large_)));
+    return (*upload)->replace(seen.etag);
+  };
+  EXPECT_EQ(*store_->replace(seen, bytes_of("second")), PutOutcome::kExists) << "it has gone";
+  EXPECT_EQ(*replace_by_parts(), PutOutcome::kExists);
+  EXPECT_FALSE(bucket_.object);
+  bucket_.object = "first";
+  EXPECT_EQ(*store_->replace(seen, bytes_of("second")), PutOutcome::kStored);
+  EXPECT_EQ(bucket_.object, "second");
+  EXPECT_EQ(*replace_by_parts(), PutOutcome::kStored);
+  EXPECT_TRUE(bucket_.object == large_);
+  bucket_.object = "another's";
+  bucket_.etag = "f";
+  EXPECT_EQ(*store_->replace(seen, bytes_of("third")), PutOutcome::kExists);
+  EXPECT_EQ(*replace_by_parts(), PutOutcome::kExists);
+  EXPECT_EQ(bucket_.object, "another's");
+  EXPECT_EQ(bucket_.aborted, 2U);
+}
+
+TEST_F(Writes, AReplacementWhoseAnswerIsLostIsFound) {
+  bucket_.object = "first";
+  bucket_.after = [this, lost = loses([](const Asked& asked) { return asked.method == "PUT"; })](
+                      const Asked& asked) mutable {
+    if (asked.method == "PUT") bucket_.etag = "f";
+    return lost(asked);
+  };
+  EXPECT_EQ(*store_->replace({"k", 5, "e", 0}, bytes_of("second")), PutOutcome::kStored);
+  EXPECT_EQ(bucket_.object, "second");
+}
+
+TEST_F(Writes, AStoreThatDoesNotKnowIfMatchIsTold) {
+  bucket_.before = [](const Asked& asked) -> std::optional<Scripted> {
+    if (!asked.headers.contains("if-match")) return std::nullopt;
+    return reply(501, "<Error><Code>NotImplemented</Code><Message>a header</Message></Error>");
+  };
+  const auto outcome = store_->replace({"k", 5, "e", 0}, bytes_of("second"));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code(), StatusCode::kUnsupported);
+  EXPECT_THAT(outcome.error().to_string(), HasSubstr("501 NotImplemented: a header"));
+  EXPECT_THAT(outcome.error().to_string(), HasSubstr("If-Match"));
 }
 
 TEST_F(Writes, AnAnswerThatIsLostIsNoOtherWriter) {

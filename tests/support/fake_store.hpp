@@ -110,6 +110,11 @@ class FakeStore final : public ObjectStore {
     if (auto fault = meet(Request::kPut, key)) return fail(*fault);
     return store(key, Bytes(bytes.begin(), bytes.end()), condition);
   }
+  Result<PutOutcome> replace(const ObjectInfo& seen, std::span<const std::uint8_t> bytes) override {
+    if (auto fault = meet(Request::kPut, seen.key)) return fail(*fault);
+    if (!knows_if_match) return no_if_match(seen.key);
+    return store(seen.key, Bytes(bytes.begin(), bytes.end()), PutCondition::kNone, "", seen.etag);
+  }
   Result<std::unique_ptr<ObjectUpload>> upload(const std::string& key) override {
     if (auto fault = meet(Request::kUpload, key)) return fail(*fault);
     return std::make_unique<Upload>(*this, key);
@@ -146,6 +151,7 @@ class FakeStore final : public ObjectStore {
   /// Likewise, of reads alone, with the offset.
   std::function<std::optional<Status>(const std::string& key, std::uint64_t offset)> before_read;
   std::size_t page_keys = 3;
+  bool knows_if_match = true;
   std::string untold;  ///< prefix of objects of which neither version nor time is told
   std::atomic<unsigned> reading{0};
   std::atomic<unsigned> most_reading{0};
@@ -175,6 +181,13 @@ class FakeStore final : public ObjectStore {
       if (made && *made == PutOutcome::kStored) etag_ = etag_of(bytes_);
       return made;
     }
+    Result<PutOutcome> replace(const std::string& etag) override {
+      if (auto fault = store_.meet(Request::kComplete, key_)) return fail(*fault);
+      if (!store_.knows_if_match) return store_.no_if_match(key_);
+      auto made = store_.store(key_, bytes_, PutCondition::kNone, mark_, etag);
+      if (made && *made == PutOutcome::kStored) etag_ = etag_of(bytes_);
+      return made;
+    }
     std::string etag() const override { return etag_; }
 
    private:
@@ -187,6 +200,9 @@ class FakeStore final : public ObjectStore {
 
   static std::string etag_of(const Bytes& bytes) {
     return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
+  }
+  [[nodiscard]] tl::unexpected<Status> no_if_match(const std::string& key) const {
+    return fail(Status(StatusCode::kUnsupported, "does not know If-Match").about(label(key)));
   }
   [[nodiscard]] ObjectInfo info(const std::pair<const std::string, Object>& entry) const {
     if (!untold.empty() && entry.first.starts_with(untold)) {
@@ -226,9 +242,12 @@ class FakeStore final : public ObjectStore {
     return some;
   }
   Result<PutOutcome> store(const std::string& key, Bytes bytes, PutCondition condition,
-                           const std::string& mark = "") {
+                           const std::string& mark = "", const std::string& replaced = "") {
     const std::lock_guard lock(mutex_);
-    if (condition == PutCondition::kIfAbsent && objects_.contains(key)) return PutOutcome::kExists;
+    const auto there = objects_.find(key);
+    if (condition == PutCondition::kIfAbsent && there != objects_.end()) return PutOutcome::kExists;
+    const bool same = there != objects_.end() && etag_of(*there->second.bytes) == replaced;
+    if (!replaced.empty() && !same) return PutOutcome::kExists;
     objects_[key] = {std::make_shared<const Bytes>(std::move(bytes)), clock_ += ticks_ ? 1 : 0,
                      mark};
     return PutOutcome::kStored;

@@ -31,6 +31,28 @@ Result<std::string> make_write_id() {
   return base::to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
 }
 
+TextPairs headers_of(PutCondition condition) {
+  if (condition == PutCondition::kNone) return {};
+  return {{"if-none-match", "*"}};
+}
+
+TextPairs if_same(const std::string& etag) { return {{"if-match", '"' + etag + '"'}}; }
+
+// Where the object has gone meanwhile servers answer If-Match with 412 or 404.
+bool says_changed(const S3Answer& answer, const TextPairs& condition) {
+  if (condition.empty()) return false;
+  return answer.fields.status == 412 ||
+         (answer.fields.status == 404 && answer.error.code == "NoSuchKey");
+}
+
+Status refusal_of_write(const S3Answer& answer, const TextPairs& condition) {
+  const bool unknown =
+      answer.fields.status == 501 && !condition.empty() && condition.front().first == "if-match";
+  if (!unknown) return refusal(answer);
+  return {StatusCode::kUnsupported,
+          refusal(answer).message() + "; it does not know writes with If-Match"};
+}
+
 S3Store::S3Store(std::string bucket, const StoreSettings& settings,
                  std::unique_ptr<S3Client> client)
     : bucket_(std::move(bucket)),
@@ -201,11 +223,16 @@ Result<bool> S3Store::is_own_write(const std::string& key, const std::string& wr
 Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uint8_t> bytes,
                                 PutCondition condition) {
   std::string etag;
-  return put(key, bytes, condition, "", etag);
+  return put(key, bytes, headers_of(condition), "", etag);
+}
+
+Result<PutOutcome> S3Store::replace(const ObjectInfo& seen, std::span<const std::uint8_t> bytes) {
+  std::string etag;
+  return put(seen.key, bytes, if_same(seen.etag), "", etag);
 }
 
 Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uint8_t> bytes,
-                                PutCondition condition, const std::string& mark,
+                                const TextPairs& condition, const std::string& mark,
                                 std::string& etag) {
   S3Call call;
   call.method = "PUT";
@@ -213,11 +240,11 @@ Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uin
   call.body = bytes;
   if (!mark.empty()) call.headers.emplace_back(kMarkHeader, mark);
   std::string write_id;
-  if (condition == PutCondition::kIfAbsent) {
+  if (!condition.empty()) {
     auto made = make_write_id();
     if (!made) return failed(key, made.error());
     write_id = *std::move(made);
-    call.headers.emplace_back("if-none-match", "*");
+    call.headers.insert(call.headers.end(), condition.begin(), condition.end());
     call.headers.emplace_back(kWriteIdHeader, write_id);
   }
   auto answer = client_->perform(std::move(call));
@@ -226,8 +253,8 @@ Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uin
     etag = unquoted_etag(answer->fields.etag).value_or("");
     return PutOutcome::kStored;
   }
-  if (answer->fields.status != 412 || condition != PutCondition::kIfAbsent) {
-    return failed(key, explain(*answer));
+  if (!says_changed(*answer, condition)) {
+    return failed(key, refusal_of_write(*answer, condition));
   }
   auto own = is_own_write(key, write_id);
   if (!own) return fail(std::move(own.error()));

@@ -22,14 +22,17 @@ class S3Store : public ObjectStore, public std::enable_shared_from_this<S3Store>
                   Done done) override;
   [[nodiscard]] Result<PutOutcome> put(const std::string& key, std::span<const std::uint8_t> bytes,
                                        PutCondition condition) override;
+  [[nodiscard]] Result<PutOutcome> replace(const ObjectInfo& seen,
+                                           std::span<const std::uint8_t> bytes) override;
   [[nodiscard]] Result<std::unique_ptr<ObjectUpload>> upload(const std::string& key) override;
   [[nodiscard]] Result<void> remove(const std::string& key) override;
 
-  /// put(), which also tells the ETag of what was stored.
-  /// @param mark  as ObjectUpload::mark()
-  /// @param etag  empty where the server gave none, or where its answer was lost
+  /// put() and replace(), which also tell the ETag of what was stored.
+  /// @param condition  as if_absent() and if_same() have it; empty: none
+  /// @param mark       as ObjectUpload::mark()
+  /// @param etag       empty where the server gave none, or where its answer was lost
   [[nodiscard]] Result<PutOutcome> put(const std::string& key, std::span<const std::uint8_t> bytes,
-                                       PutCondition condition, const std::string& mark,
+                                       const TextPairs& condition, const std::string& mark,
                                        std::string& etag);
   /// For uploads.
   [[nodiscard]] S3Client& client() noexcept { return *client_; }
@@ -68,6 +71,16 @@ class S3Store : public ObjectStore, public std::enable_shared_from_this<S3Store>
   unsigned reads_ = 0;          ///< under way, under mutex_
   bool closed_ = false;         ///< under mutex_
 };
+
+/// A condition as headers of a write.
+[[nodiscard]] TextPairs headers_of(PutCondition condition);
+/// That of replace().
+[[nodiscard]] TextPairs if_same(const std::string& etag);
+/// Whether an answer to a write under that condition says that somebody was first: another version
+/// is there, or none.
+[[nodiscard]] bool says_changed(const S3Answer& answer, const TextPairs& condition);
+/// As refusal(): unsupported where the server does not know the condition of replace().
+[[nodiscard]] Status refusal_of_write(const S3Answer& answer, const TextPairs& condition);
 
 /// 128 random bits, hexadecimal.
 [[nodiscard]] Result<std::string> make_write_id();

@@ -128,7 +128,7 @@ Result<void> S3Upload::wait_for_parts(unsigned left) {
   return {};
 }
 
-Result<PutOutcome> S3Upload::complete(PutCondition condition) {
+Result<PutOutcome> S3Upload::complete_if(const TextPairs& condition) {
   if (parts_ == 0) {
     // Kept where somebody was first: it may be asked for again.
     auto outcome = store_->put(key_, collected_, condition, mark_, etag_);
@@ -142,13 +142,13 @@ Result<PutOutcome> S3Upload::complete(PutCondition condition) {
   return complete_parts(condition);
 }
 
-Result<PutOutcome> S3Upload::complete_parts(PutCondition condition) {
+Result<PutOutcome> S3Upload::complete_parts(const TextPairs& condition) {
   const std::string body = completion_body(etags_);
   S3Call call;
   call.method = "POST";
   call.key = key_;
   call.query = {{"uploadId", upload_id_}};
-  if (condition == PutCondition::kIfAbsent) call.headers = {{"if-none-match", "*"}};
+  call.headers = condition;
   call.body = {reinterpret_cast<const std::uint8_t*>(body.data()), body.size()};
   call.answer_comes_late = true;
   auto answer = store_->client().perform(std::move(call));
@@ -157,8 +157,9 @@ Result<PutOutcome> S3Upload::complete_parts(PutCondition condition) {
     etag_ = completed_etag(answer->body);
     return PutOutcome::kStored;
   }
-  if (answer && answer->fields.status != 412 && answer->error.code != "NoSuchUpload") {
-    return store_->failed(key_, refusal(*answer));
+  const bool changed = answer && says_changed(*answer, condition);
+  if (answer && !changed && answer->error.code != "NoSuchUpload") {
+    return store_->failed(key_, refusal_of_write(*answer, condition));
   }
   // Somebody was first, or we were and did not hear of it.
   const auto own = store_->is_own_write(key_, write_id_);
@@ -168,9 +169,7 @@ Result<PutOutcome> S3Upload::complete_parts(PutCondition condition) {
   }
   if (!answer) return store_->failed(key_, answer.error());
   if (!own) return fail(own.error());
-  if (answer->fields.status == 412 && condition == PutCondition::kIfAbsent) {
-    return PutOutcome::kExists;
-  }
+  if (changed) return PutOutcome::kExists;
   return store_->failed(key_, refusal(*answer));
 }
 

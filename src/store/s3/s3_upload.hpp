@@ -17,7 +17,12 @@ class S3Upload final : public ObjectUpload {
 
   void mark(std::string text) override { mark_ = std::move(text); }
   [[nodiscard]] Result<void> append(std::span<const std::uint8_t> bytes) override;
-  [[nodiscard]] Result<PutOutcome> complete(PutCondition condition) override;
+  [[nodiscard]] Result<PutOutcome> complete(PutCondition condition) override {
+    return complete_if(headers_of(condition));
+  }
+  [[nodiscard]] Result<PutOutcome> replace(const std::string& etag) override {
+    return complete_if(if_same(etag));
+  }
   [[nodiscard]] std::string etag() const override { return etag_; }
 
  private:
@@ -31,7 +36,9 @@ class S3Upload final : public ObjectUpload {
   /// @return what is wrong, about the object
   [[nodiscard]] Result<std::string> etag_of_part(const Result<S3Answer>& answer) const noexcept;
   [[nodiscard]] Result<void> wait_for_parts(unsigned left);
-  [[nodiscard]] Result<PutOutcome> complete_parts(PutCondition condition);
+  /// @param condition  as S3Store::put() has it
+  [[nodiscard]] Result<PutOutcome> complete_if(const TextPairs& condition);
+  [[nodiscard]] Result<PutOutcome> complete_parts(const TextPairs& condition);
   void abandon() noexcept;
 
   const std::shared_ptr<S3Store> store_;

@@ -192,6 +192,10 @@ Result<PutOutcome> WebStore::put(const std::string& key, std::span<const std::ui
   return read_only(key);
 }
 
+Result<PutOutcome> WebStore::replace(const ObjectInfo& seen, std::span<const std::uint8_t>) {
+  return read_only(seen.key);
+}
+
 Result<std::unique_ptr<ObjectUpload>> WebStore::upload(const std::string& key) {
   return read_only(key);
 }

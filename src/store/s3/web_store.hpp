@@ -25,6 +25,8 @@ class WebStore final : public S3Store {
                                   const std::function<bool(const ObjectInfo&)>& take) override;
   [[nodiscard]] Result<PutOutcome> put(const std::string& key, std::span<const std::uint8_t> bytes,
                                        PutCondition condition) override;
+  [[nodiscard]] Result<PutOutcome> replace(const ObjectInfo& seen,
+                                           std::span<const std::uint8_t> bytes) override;
   [[nodiscard]] Result<std::unique_ptr<ObjectUpload>> upload(const std::string& key) override;
   [[nodiscard]] Result<void> remove(const std::string& key) override;
 

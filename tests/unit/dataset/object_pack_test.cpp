@@ -318,6 +318,28 @@ TEST_F(ObjectPack, AShardOfSomebodyElseIsNeverReplaced) {
   EXPECT_EQ(shards().at("out/04.tar"), to_bytes("other"));
 }
 
+// After the last look at the shard, with the request that replaces it.
+TEST_F(ObjectPack, WhatComesWhileAShardIsReplacedStays) {
+  ASSERT_EQ(pack().summary.ok, 40u);
+  options_.resume = true;
+  store_->erase("out/04.tar.jsonl");
+  store_->knows_if_match = false;
+  const Objects before = shards();
+  const PackOutcome unknown = pack();
+  ASSERT_TRUE(unknown.summary.stopped_by);
+  EXPECT_THAT(unknown.summary.stopped_by->to_string(), HasSubstr("accepted: without that shard"));
+  EXPECT_EQ(shards(), before);
+  store_->knows_if_match = true;
+  store_->before = [&](Request what, const std::string& key) -> std::optional<Status> {
+    if (what == Request::kComplete && key == "out/04.tar") store_->set(key, to_bytes("other"));
+    return std::nullopt;
+  };
+  const PackOutcome met = pack();
+  ASSERT_TRUE(met.summary.stopped_by);
+  EXPECT_EQ(met.summary.stopped_by->code(), StatusCode::kBusy);
+  EXPECT_EQ(shards().at("out/04.tar"), to_bytes("other"));
+}
+
 TEST_F(ObjectPack, ManifestsOfAnotherPatternStay) {
   options_.manifests = "s3://bucket/rows";
   ASSERT_EQ(pack().summary.ok, 40u);

@@ -10,8 +10,10 @@
 #include <files/whole_file.hpp>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <report/console.hpp>
 #include <span>
 #include <store/object_store.hpp>
 #include <utility>
@@ -64,6 +66,19 @@ Result<ObjectPlace> look_at_object(const std::string& path, dataset::StoreSet& s
   return place;
 }
 
+// @return kExists where something else is there by now
+Result<store::PutOutcome> put_index(const ObjectPlace& place, std::span<const std::uint8_t> bytes) {
+  store::ObjectStore& store = *place.store;
+  if (!place.there) return store.put(place.key, bytes, store::PutCondition::kIfAbsent);
+  auto put = store.replace(*place.there, bytes);
+  if (put || put.error().code() != StatusCode::kUnsupported) return put;
+  static std::once_flag said;
+  std::call_once(said, [&] {
+    say(put.error().to_string() + "; what comes there between a look and a write is replaced");
+  });
+  return store.put(place.key, bytes, store::PutCondition::kNone);
+}
+
 Result<void> write_object(const std::string& path, const std::string& text,
                           dataset::StoreSet& stores) {
   const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
@@ -73,9 +88,7 @@ Result<void> write_object(const std::string& path, const std::string& text,
     const auto place = look_at_object(path, stores);
     if (!place) return fail(place.error());
     if (!place->may_be_replaced()) return fail(is_another_kind(path));
-    const auto put = place->store->put(
-        place->key, bytes,
-        place->there ? store::PutCondition::kNone : store::PutCondition::kIfAbsent);
+    const auto put = put_index(*place, bytes);
     if (!put) return fail(put.error());
     if (*put == store::PutOutcome::kStored) return {};
   }
