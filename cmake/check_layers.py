@@ -96,8 +96,9 @@ OWNED_HEADERS = [
 
 # A batch goes by sources, sinks and manifests: only what implements those over files knows files.
 # The program drives it by the public header alone.
-BATCH_FILES = ("atomic_file", "file_place", "folder_source", "input_file", "list_source", "location",
-               "manifest", "output_folder", "permissions", "posix_file", "temporary_file")
+BATCH_FILES = ("atomic_file", "file_place", "folder_source", "identity", "input_file",
+               "list_source", "location", "manifest", "output_folder", "permissions", "posix_file",
+               "temporary_file")
 FILE_HEADERS = (r"fcntl\.h|unistd\.h|dirent\.h|stdio\.h|cstdio|filesystem|fstream|sys/.*|linux/.*|"
                 r"base/file_descriptor\.hpp|batch/(" + "|".join(BATCH_FILES) + r")\.hpp")
 

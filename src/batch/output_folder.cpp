@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <base/file_descriptor.hpp>
+#include <batch/identity.hpp>
 #include <batch/names.hpp>
 #include <batch/output_folder.hpp>
 #include <batch/temporary_file.hpp>
@@ -32,25 +33,6 @@ tl::unexpected<WriteError> no_folder(const std::string& path, std::string messag
 
 bool younger(const timespec& time, const timespec& than) {
   return time.tv_sec != than.tv_sec ? time.tv_sec > than.tv_sec : time.tv_nsec > than.tv_nsec;
-}
-
-// Bind mounts are the same device: only the mount tells. 0 where the kernel does not say.
-struct Identity {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  std::uint64_t mount = 0;
-};
-
-Result<Identity> identify(int file, const std::string& path) {
-  struct statx facts {};
-  if (::statx(file, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &facts) != 0) {
-    return fail(io_error(path, "examine", errno));
-  }
-  const bool told = (facts.stx_mask & STATX_MNT_ID) != 0;
-  // As makedev() packs them in st_dev.
-  struct stat same {};
-  if (::fstat(file, &same) != 0) return fail(io_error(path, "examine", errno));
-  return Identity{same.st_dev, same.st_ino, told ? facts.stx_mnt_id : same.st_dev};
 }
 
 std::optional<mode_t> mode_of_folder(const std::string& path) {
@@ -278,9 +260,7 @@ OutputFolder::Opened OutputFolder::enter(int folder, const std::string& part,
   const auto identity = identify(next.get(), path);
   if (!identity) return tl::unexpected<WriteError>({identity.error(), false});
   if (identity->mount != mount_) {
-    return no_folder(path, fmt::format("its folder {} is a mount of its own; accepted below the "
-                                       "output folder: folders of the same mount",
-                                       part));
+    return tl::unexpected<WriteError>({leads_to_mount(path, part), false});
   }
   if (inputs_ == Inputs::kFolder && inputs_folder_ == Id{identity->device, identity->inode}) {
     return no_folder(path, "would be written into the folder of the inputs");

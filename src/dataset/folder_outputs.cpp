@@ -6,6 +6,7 @@
 #include <base/running_hash.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/file_place.hpp>
+#include <batch/identity.hpp>
 #include <batch/names.hpp>
 #include <batch/permissions.hpp>
 #include <batch/temporary_file.hpp>
@@ -109,13 +110,16 @@ tl::unexpected<batch::WriteError> not_made(const std::string& path, std::string_
   return tl::unexpected<batch::WriteError>(batch::make_error(path, doing, error, in_root));
 }
 
-// The folder of a name below another, made where missing; no link is followed on the way.
+// The folder of a name below another, made where missing; no link is followed on the way, and no
+// mount is entered, by the rule of outputs that are files.
 tl::expected<base::FileDescriptor, batch::WriteError> open_below(const OutputRoot& root,
                                                                  const std::string& name) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   const std::string path = root.path + "/" + name;
   base::FileDescriptor folder(::fcntl(root.folder.get(), F_DUPFD_CLOEXEC, 0));
   if (!folder.valid()) return failed(path, "open the folder of", errno);
+  const auto home = batch::identify(folder.get(), root.path);
+  if (!home) return failed(home.error());
   bool in_root = true;
   for (const fs::path& part : fs::path(name).parent_path()) {
     // A folder that is there needs no right to make it.
@@ -125,6 +129,11 @@ tl::expected<base::FileDescriptor, batch::WriteError> open_below(const OutputRoo
     in_root = false;
     base::FileDescriptor next(::openat(folder.get(), part.c_str(), kFlags));
     if (!next.valid()) return failed(path, "open the folder of", errno);
+    const auto identity = batch::identify(next.get(), path);
+    if (!identity) return failed(identity.error());
+    if (identity->mount != home->mount) {
+      return failed(batch::leads_to_mount(path, part.native()));
+    }
     folder = std::move(next);
   }
   return folder;
