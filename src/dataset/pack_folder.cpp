@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <batch/atomic_file.hpp>
@@ -94,13 +93,6 @@ int remove_if_same(
   }
   (void)rename_to_free_name(folder, aside.name(), name);
   return EEXIST;
-}
-
-// Whether the process that writes a file lives, as far as locks tell.
-bool is_locked(int folder, const std::string& name) {
-  const base::FileDescriptor file(
-      ::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  return file.valid() && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 tl::unexpected<batch::WriteError> packed_elsewhere(const std::string& path) {
@@ -283,7 +275,9 @@ class PackFolder final : public PackOutputs {
   }
 
   /// A manifest without its shard is another batch's, or that of one that was killed before the
-  /// shard got its name. The latter is replaced.
+  /// shard got its name. The latter is replaced. Its process may live, and give the shard its name
+  /// yet: replace_lone() sees that. A lock on the manifest tells nothing, since whoever may read
+  /// the file may hold one.
   Result<void> check_manifests(const EarlierPackOptions& options, const Numbers& shards) {
     const auto manifests = numbers_in(manifests_, options_.pattern, manifest_name(""));
     if (!manifests) return fail(manifests.error());
@@ -291,9 +285,6 @@ class PackFolder final : public PackOutputs {
       const std::string name = options_.pattern.name(number);
       const std::string path = manifests_.path + "/" + manifest_name(name);
       if (shards.contains(number)) continue;
-      if (is_locked(manifests_.folder.get(), manifest_name(name))) {
-        return fail(packed_elsewhere(path).value().status);
-      }
       const auto file = file_number(manifests_.folder.get(), manifest_name(name));
       const auto ours = options.resume ? is_ours(name, path) : Result<bool>(false);
       if (!ours) return fail(ours.error());

@@ -1,8 +1,11 @@
 // Packing with hooks in place of an engine: what is slow, lost, stopped or in the way.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <atomic>
+#include <base/file_descriptor.hpp>
 #include <batch/runner.hpp>
 #include <chrono>
 #include <dataset/pack_batch.hpp>
@@ -308,6 +311,19 @@ TEST_F(PackRun, AManifestWithoutItsShardIsKnownByWhereItLies) {
   fs::rename(folder_ / odd, folder_ / "moved");
   pack_into("moved");
   EXPECT_GT(run().ok, 0u);
+}
+
+// Whoever may read it may hold a lock on it.
+TEST_F(PackRun, AManifestWithoutItsShardIsReplacedWhoeverReadsIt) {
+  make_pictures(100, 4000);
+  ASSERT_EQ(run().ok, 100u);
+  ASSERT_TRUE(fs::remove(folder_ / "out/0003.tar"));
+  const base::FileDescriptor reader(
+      ::open((folder_ / "out/0003.tar.jsonl").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(reader.get(), LOCK_EX | LOCK_NB), 0);
+  options_.resume = true;
+  EXPECT_GT(run().ok, 0u);
+  EXPECT_TRUE(fs::exists(folder_ / "out/0003.tar"));
 }
 
 // The process that was taken for dead lives, and gives its shard its name.
