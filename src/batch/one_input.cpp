@@ -1,3 +1,4 @@
+#include <base/queue_deadline.hpp>
 #include <batch/caught.hpp>
 #include <batch/engine_gone.hpp>
 #include <batch/input_error.hpp>
@@ -101,8 +102,12 @@ bool OneInput::done_before(std::uint64_t bytes_out, bool content) {
 
 void OneInput::write_output(const Result<Resized>& resized) {
   if (!resized) {
-    environment_ = is_engine_gone(resized.error());
-    return fail_with(about_file(resized.error(), input_.label));
+    const Status& error = resized.error();
+    environment_ = is_engine_gone(error);
+    // No fault of the picture: it may be made when there is less to do.
+    const bool late = base::is_late_in_queue(error);
+    return fail_with(
+        about_file(late ? Status(StatusCode::kBusy, error.message()) : error, input_.label));
   }
   take_report(resized->report);
   Output output{context_.sink->label(input_.name), input_.name, input_.label, permissions_,

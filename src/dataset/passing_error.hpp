@@ -8,7 +8,8 @@ namespace framewire::dataset {
 
 /// Whether a picture failed because of who makes pictures: a server that is gone or ends, memory
 /// that ran out, a GPU that failed. docs/errors.md says of these to send the same again. A
-/// `deadline` is the picture's own: it took longer than --deadline allows.
+/// `deadline` is the picture's own: it took longer than --deadline allows. (One that ran out in a
+/// queue is `busy` in a batch's rows.)
 [[nodiscard]] bool is_engine_fault(const Status& error) noexcept;
 
 /// Whether a store or a web server did not hand out what the error is about. A web server refuses

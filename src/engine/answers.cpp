@@ -1,4 +1,6 @@
+#include <base/queue_deadline.hpp>
 #include <engine/answers.hpp>
+#include <string>
 #include <utility>
 
 namespace framewire::engine {
@@ -8,6 +10,10 @@ void Answers::add(WorkPtr work, Result<Resized> result) noexcept {
   if (work->epoch != epoch_) flush();
   epoch_ = work->epoch;
   if (!result) ++failures_;
+  // An answer to what comes of a long queue is to tell it from one to a picture that takes long.
+  if (!result && base::is_plain_deadline(result.error()) && waited_too_long(*work)) {
+    (void)std::move(result.error()).about(std::string(base::kQueueSubject));
+  }
   if (work->completions != nullptr) {
     if (queue_ != work->completions) flush();
     queue_ = std::move(work->completions);

@@ -171,6 +171,7 @@ void Dispatcher::host_main() {
 }
 
 void Dispatcher::prepare_for_device(WorkPtr work) noexcept {
+  work->begin();
   auto planned = preparation_->plan_on_host(*work);
   if (!planned) return flow_.answer(std::move(work), fail(std::move(planned.error())));
   if (*planned == Planned::kAwaitsConversion) {
@@ -204,6 +205,7 @@ void Dispatcher::conversion_main() {
 }
 
 void Dispatcher::run_on_host(WorkPtr work) noexcept {
+  work->begin();
   if (work->stop.stop_requested()) {
     Status why = why_over(*work);
     return flow_.answer(std::move(work), fail(std::move(why)));

@@ -202,6 +202,7 @@ void Lane::give_up(WorkPtr work, std::string reason) {
 }
 
 Lane::Verdict Lane::prepare(Work& work) try {
+  work.begin();
   return examine(work);
 } catch (const std::bad_alloc&) {
   return {Verdict::Kind::kError, {}, Status(StatusCode::kBusy, "memory ran out")};

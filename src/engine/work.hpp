@@ -87,6 +87,7 @@ struct Work {
   std::stop_token stop;
   base::Clock::time_point arrived;
   base::Clock::time_point deadline = base::Clock::time_point::max();
+  std::optional<base::Clock::time_point> begun;  ///< when somebody first worked on it
 
   WorkPtr next;                ///< in a WorkList
   WorkFlow* flow = nullptr;    ///< that counts this as unanswered; null before and after that
@@ -108,6 +109,9 @@ struct Work {
   /// Tells the engine's QueueWatch of a cancellation; last, so that it ends first.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
 
+  void begin() noexcept {
+    if (!begun) begun = base::Clock::now();
+  }
   void go_to(WorkState later) noexcept {
     assert(may_follow(state, later));
     state = later;
@@ -117,6 +121,11 @@ struct Work {
 /// Whether a request that nobody works on yet need not be worked on any more.
 [[nodiscard]] inline bool is_over(const Work& work, base::Clock::time_point now) noexcept {
   return work.stop.stop_requested() || work.deadline <= now;
+}
+
+/// Whether more of a request's time has gone by in a queue than was left for work on it.
+[[nodiscard]] inline bool waited_too_long(const Work& work) noexcept {
+  return !work.begun || *work.begun - work.arrived > work.deadline - *work.begun;
 }
 
 /// Why is_over() holds. Where memory has run out for that, a shorter message says so.

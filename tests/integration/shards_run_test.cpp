@@ -270,6 +270,26 @@ TEST_F(ShardsRun, WhatIsNoFaultOfAPictureLeavesItsShardToABatchThatResumes) {
   }
 }
 
+// Before a picture's turn came --deadline was over: it may do when there is less to do.
+TEST_F(ShardsRun, ADeadlineThatRanOutInAQueueIsNoFaultOfAPicture) {
+  make_shard("a.tar", 3, 10);
+  hooks_.resize = [](std::span<const std::uint8_t>, const ResizeOptions&) -> Result<Resized> {
+    return fail(Status(StatusCode::kDeadline, "30 ms passed").about("queue"));
+  };
+  options_.resume = true;
+  const Summary summary = run({"a.tar"});
+  EXPECT_FALSE(summary.stopped_by);
+  EXPECT_EQ(summary.errors.count("deadline"), 0u);
+  EXPECT_EQ(totals_.written, 0u);
+  EXPECT_EQ(totals_.unreachable, 1u);
+  ASSERT_EQ(errors_.size(), 1u);
+  EXPECT_EQ(errors_[0].code(), StatusCode::kBusy);
+  EXPECT_THAT(errors_[0].to_string(), HasSubstr("30 ms passed"));
+  hooks_.resize = twice;
+  EXPECT_EQ(run({"a.tar"}).ok, 3u);
+  EXPECT_EQ(totals_.written, 1u);
+}
+
 // What is no part of a sample is written as it comes, too: a sample does not wait for ever.
 TEST_F(ShardsRun, ALongRunOfFoldersBehindASampleIsWrittenAsItComes) {
   Archive archive;

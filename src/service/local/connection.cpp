@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <algorithm>
 #include <array>
+#include <base/queue_deadline.hpp>
 #include <chrono>
 #include <ipc/greeting.hpp>
 #include <ipc/wakeup.hpp>
@@ -204,6 +205,7 @@ Result<EngineRequest> LocalClientConnection::make_request(const ipc::Submission&
   request.sink =
       OutputSink([this, slot = entry.slot](std::size_t bytes) { return allocate(slot, bytes); });
   Slot& slot = slots_[entry.slot];
+  slot.allowed_ms = slot.left_ms = request.options.limits.deadline_ms;
   if (slot.stop.stop_requested()) slot.stop = std::stop_source();
   request.stop = slot.stop.get_token();
   return request;
@@ -262,8 +264,8 @@ void LocalClientConnection::drop_expired() {
   for (std::size_t i = first_; i < requests_.size();) {
     const std::uint32_t allowed_ms = requests_[i].options.limits.deadline_ms;
     if (allowed_ms != 0 && now - arrivals_[i] >= std::chrono::milliseconds(allowed_ms)) {
-      drop(i, {StatusCode::kDeadline,
-               fmt::format("{} ms passed before the engine had room", allowed_ms)});
+      drop(i,
+           base::late_in_queue(fmt::format("{} ms passed before the engine had room", allowed_ms)));
     } else {
       ++i;
     }
@@ -396,6 +398,7 @@ void LocalClientConnection::shorten_deadlines(std::size_t count) {
     if (deadline_ms == 0 || waited.count() == 0) continue;
     deadline_ms -=
         static_cast<std::uint32_t>(std::min<std::int64_t>(waited.count(), deadline_ms - 1));
+    slots_[requests_[i].tag].left_ms = deadline_ms;
     arrivals_[i] = now;
   }
 }

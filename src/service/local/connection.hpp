@@ -73,6 +73,8 @@ class LocalClientConnection {
     std::uint32_t report_bytes = 0;  ///< of an answer that waits for room
     InputSlice copy;                 ///< of the input, where the engine needs one
     std::uint64_t input_bytes = 0;   ///< counted in in_work_bytes_
+    std::uint32_t allowed_ms = 0;    ///< the request's deadline; 0: none
+    std::uint32_t left_ms = 0;       ///< of it, when the engine got the request
     std::stop_source stop;
   };
 
@@ -114,6 +116,8 @@ class LocalClientConnection {
   static void take_answers(LocalClientConnection& connection, Inbox& inbox) noexcept;
   void answered(std::span<const Completion> answers) noexcept;
   void refuse(std::uint32_t slot, const Status& why) noexcept;
+  [[nodiscard]] static std::size_t write_failure(const Slot& slot, const Status& why,
+                                                 std::span<std::byte> text) noexcept;
   void write_text(std::uint32_t slot, const Result<Resized>& result) noexcept;
   void put_answer(std::uint32_t slot, const Result<Resized>& result) noexcept;
   void complete(std::uint32_t slot, ipc::AnswerKind outcome, std::uint64_t bytes) noexcept;

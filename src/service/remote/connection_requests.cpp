@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <base/queue_deadline.hpp>
 #include <chrono>
 #include <ipc/shared_pages.hpp>
 #include <new>
@@ -250,8 +251,7 @@ std::optional<Status> RemoteClientConnection::why_dropped(const Slot& slot) cons
   if (allowed_ms == 0 || Clock::now() - slot.arrival < std::chrono::milliseconds(allowed_ms)) {
     return std::nullopt;
   }
-  return Status(StatusCode::kDeadline,
-                fmt::format("{} ms passed before the engine had room", allowed_ms));
+  return base::late_in_queue(fmt::format("{} ms passed before the engine had room", allowed_ms));
 }
 
 /// How many more requests the engine may be given now.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/queue_deadline.hpp>
 #include <fstream>
 #include <new>
 #include <service/workers/pool_state.hpp>
@@ -45,6 +46,12 @@ Result<Resized> failure(StatusCode code, std::string_view message) noexcept {
   } catch (...) {
     return fail(code, std::string());
   }
+}
+
+Result<Resized> late_failure() noexcept try {
+  return fail(base::late_in_queue("its time passed before a worker was free"));
+} catch (...) {
+  return fail(StatusCode::kBusy, std::string());
 }
 
 }  // namespace
@@ -306,7 +313,8 @@ void WorkerPool::State::sweep(Clock::time_point now) noexcept {
     }
   }
   deliver_all(left, StatusCode::kCancelled, "cancelled while it was queued");
-  deliver_all(late, StatusCode::kDeadline, "its time passed before a worker was free");
+  for (const JobPtr& job : late) deliver(*job, late_failure());
+  late.clear();
   deliver_all(helpless, StatusCode::kBusy, kNobody);
 }
 

@@ -234,6 +234,29 @@ TEST_F(RemoteClient, WhatIsStoppedWhileItWaitsIsCancelled) {
   EXPECT_TRUE(client.resize(photo(), width(20)));
 }
 
+TEST_F(RemoteClient, ADeadlineThatRunsOutInTheServersQueueIsAboutThat) {
+  RemoteServerOptions options;
+  options.under_way = 1;
+  start(options);
+  Client client = connect();
+  const Bytes file = photo();
+  ResizeOptions hurried = width(80);
+  hurried.limits.deadline_ms = 50;
+  HeldEngine held(*engine_, 2);
+  std::atomic<int> late{0};
+  std::vector<EngineRequest> requests;
+  for (int i = 0; i < 3; ++i) {
+    requests.push_back({file, hurried, [&](Result<Resized> made) {
+                          if (made || made.error().code() != StatusCode::kDeadline) return;
+                          if (made.error().subject() == "queue") ++late;
+                        }});
+  }
+  client.submit(requests);
+  EXPECT_TRUE(soon([&] { return late == 3; })) << "one in the engine, the others before it";
+  held.release();
+  client.drain();
+}
+
 // One request of room, one byte, one pixel: whoever waits gets through in the end.
 TEST_F(RemoteClient, AdmissionHoldsRequestsBackAndLosesNone) {
   http::ClientAdmission::Bounds bounds;

@@ -69,7 +69,11 @@ TEST_F(WorkerPoolTest, AnswersOneRequestAfterADeadlineAndOneAfterACancellation) 
   for (int i = 0; i < 12; ++i) {
     auto answer = take();
     ASSERT_TRUE(answer);
-    if (!answer->result) errors[answer->tag] = answer->result.error().code();
+    if (answer->result) continue;
+    errors[answer->tag] = answer->result.error().code();
+    if (answer->tag == 11) {
+      EXPECT_EQ(answer->result.error().subject(), "queue");
+    }
   }
   EXPECT_EQ(errors[10], StatusCode::kCancelled);
   EXPECT_EQ(errors[11], StatusCode::kDeadline);

@@ -228,6 +228,7 @@ TEST(EngineAdmission, ADeadlineThatPassesInTheQueueIsAnsweredThen) {
     const auto late = answers[i].get();
     ASSERT_FALSE(late);
     EXPECT_EQ(late.error().code(), StatusCode::kDeadline);
+    EXPECT_EQ(late.error().subject(), "queue");
   }
   EXPECT_GE(std::chrono::steady_clock::now() - start, 80ms);
   EXPECT_EQ(answers[0].wait_for(0s), std::future_status::timeout);

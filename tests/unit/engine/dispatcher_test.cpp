@@ -301,14 +301,18 @@ TEST(EngineDispatcher, WhatWaitedTooLongIsRefused) {
   EXPECT_TRUE(comes_to_hold([&] { return script.batches == 1; }));
   submit(*engine, photos()[0], width(16), answers.callback());
   StatusCode code = StatusCode::kInternal;
+  std::string subject;
   submit(*engine, photos()[0], hurried, [&](const Result<Resized>& r) {
-    if (!r) code = r.error().code();
+    if (r) return;
+    code = r.error().code();
+    subject = r.error().subject();
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(40));
   script.release();
   engine->drain();
   EXPECT_EQ(answers.ok, 2);
   EXPECT_EQ(code, StatusCode::kDeadline);
+  EXPECT_EQ(subject, "queue");
 }
 
 TEST(EngineDispatcher, ProgressiveFilesPassThroughAHostThread) {

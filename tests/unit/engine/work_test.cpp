@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <engine/work.hpp>
 #include <utility>
 #include <vector>
@@ -29,6 +30,21 @@ TEST(WorkState, FollowsOnlyWhatMayComeBefore) {
           << static_cast<int>(from) << " to " << static_cast<int>(to);
     }
   }
+}
+
+// A deadline that runs out in work is the picture's, unless the queue has had the greater part.
+TEST(Work, WhatItsTimeWentToIsKnown) {
+  using std::chrono::seconds;
+  Work work;
+  work.arrived = base::Clock::now();
+  work.deadline = work.arrived + seconds(30);
+  EXPECT_TRUE(waited_too_long(work)) << "nobody has begun";
+  for (const int second : {0, 14, 16, 30, 31}) {
+    work.begun = work.arrived + seconds(second);
+    EXPECT_EQ(waited_too_long(work), second > 15) << second;
+  }
+  work.begin();
+  EXPECT_EQ(*work.begun, work.arrived + seconds(31)) << "what is begun is not begun again";
 }
 
 TEST(Work, BytesThatMayChangeAreReadAnewFromTheirCopy) {
