@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/no_memory.hpp>
 #include <base/null_stream.hpp>
 #include <chrono>
+#include <new>
 #include <transport/channel.hpp>
 #include <utility>
 
@@ -320,11 +322,24 @@ void Channel::check_deadlines() {
     }
   }
   // Only the end of the connection makes the link let go of memory that it still touches.
-  if (stuck) lose({StatusCode::kPeerLost, "closed because a transfer hung past its deadline"});
+  if (stuck) {
+    lose(
+        base::status_of(StatusCode::kPeerLost, "closed because a transfer hung past its deadline"));
+  }
 }
 
-void Channel::close() {
+// A channel whose holder has no memory left can still be closed.
+void Channel::close() noexcept {
   if (lost_) return;
+  try {
+    say_farewell();
+  } catch (const std::bad_alloc&) {
+    // The peer sees the end of the link.
+  }
+  lose(base::status_of(StatusCode::kPeerLost, "this channel was closed"));
+}
+
+void Channel::say_farewell() {
   flush_records();
   if (lost_) return;
   Packet& packet = outgoing_;
@@ -334,14 +349,13 @@ void Channel::close() {
   packet.has_checksum = packet.in_parts = false;
   if (link_->ready()) static_cast<void>(send(packet));
   link_->progress();
-  lose({StatusCode::kPeerLost, "this channel was closed"});
 }
 
 void Channel::on_lost(const Status& status) {
-  if (!lost_) lose(status);
+  if (!lost_) lose(base::copy_of(status));
 }
 
-void Channel::lose(Status status) {
+void Channel::lose(Status status) noexcept {
   if (lost_) return;
   lost_ = std::move(status);
   records_.clear();
@@ -350,12 +364,16 @@ void Channel::lose(Status status) {
     TransferSlot& slot = table_[i];
     if (!slot.under_way()) continue;
     if (slot.role == Role::kOffer) slot.ended = Reason::kCancelled;
-    table_.set_result(i, *lost_);
+    table_.set_result(i, base::copy_of(*lost_));
   }
   std::fill(requests_.begin(), requests_.end(), 0);
   for (const Unserved& waiting : unserved_) table_.settle(waiting.index);
   unserved_.clear();
-  link_->close();
+  try {
+    link_->close();
+  } catch (const std::bad_alloc&) {
+    // The link's destructor does what is left.
+  }
 }
 
 }  // namespace framewire::transport::core

@@ -48,7 +48,7 @@ class Channel final : public LinkSink {
   bool progress();
   void idle(int timeout_ms);
   void idle(int timeout_ms, int wake_fd);
-  void close();
+  void close() noexcept;
 
   [[nodiscard]] const std::optional<Status>& lost() const noexcept { return lost_; }
   [[nodiscard]] std::uint32_t uncertain() const noexcept { return table_.uncertain(); }
@@ -123,10 +123,12 @@ class Channel final : public LinkSink {
   void on_ack(const Record& record);
   void end_offer(std::uint32_t index, Reason reason, Status error);
   void received_all(std::uint32_t index);
+  [[nodiscard]] Status why_given_up() const noexcept;
 
   [[nodiscard]] base::Clock::time_point now() noexcept;
   void check_deadlines();
-  void lose(Status status);
+  void say_farewell();
+  void lose(Status status) noexcept;
 
   std::unique_ptr<Link> link_;
   ChannelConfig config_;

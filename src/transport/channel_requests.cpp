@@ -1,6 +1,7 @@
 // What a channel does with what the peer sends: nothing of it is trusted.
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/no_memory.hpp>
 #include <chrono>
 #include <cstring>
 #include <transport/channel.hpp>
@@ -253,14 +254,17 @@ void Channel::on_enqueued(LinkOp op) {
   table_.set_result(op);
 }
 
+/// Of an operation that the link reports as not ok, be it only while it is being closed.
+Status Channel::why_given_up() const noexcept {
+  return lost_ ? base::copy_of(*lost_) : base::status_of(StatusCode::kPeerLost, "the link gave up");
+}
+
 void Channel::on_received(LinkOp op, bool ok) {
   TransferSlot& slot = table_[op];
   if (slot.early && slot.role == Role::kOffer && !lost_) {
     acknowledge(slot.request, ok ? Reason::kNone : Reason::kCancelled);
   }
-  if (!slot.done() && !ok) {
-    table_.set_result(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
-  }
+  if (!slot.done() && !ok) table_.set_result(op, why_given_up());
   const bool ended = slot.done();
   table_.settle(op);
   if (!ended) received_all(op);
@@ -293,7 +297,7 @@ void Channel::on_sent(LinkOp op, bool ok) {
   if (ok) {
     table_.set_result(op);
   } else {
-    table_.set_result(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
+    table_.set_result(op, why_given_up());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <transport/loopback/loopback.hpp>
 #include <transport/packet.hpp>
@@ -147,9 +148,7 @@ class LoopbackLink final : public Link {
     if (std::exchange(wire_->closed[end_], true)) return;
     // What we have not received will not be; what we have sent stays readable no longer.
     for (const std::size_t end : {end_, 1 - end_}) {
-      for (const Queued& packet : wire_->to[end]) {
-        if (packet.payload.op != kNoOp) wire_->sent[1 - end].push_back({packet.payload.op, false});
-      }
+      for (const Queued& packet : wire_->to[end]) tell_end(packet.payload.op, false, end);
     }
     for (const std::size_t end : {end_, 1 - end_}) {
       for (Copy& copy : wire_->copies[end]) end_copy(copy, end);
@@ -218,7 +217,17 @@ class LoopbackLink final : public Link {
     if (copy.over) return;
     copy.over = true;
     copy.ok = copy.queue != nullptr && copy.queue->synchronize().has_value();
-    if (copy.from.op != kNoOp) wire_->sent[1 - end].push_back({copy.from.op, copy.ok});
+    tell_end(copy.from.op, copy.ok, end);
+  }
+
+  // Under the lock: tells who has sent to `end` that its payload is no longer read. Where memory
+  // has run out nobody is told: that memory stays in use until the sender's channel has ended.
+  void tell_end(LinkOp op, bool ok, std::size_t end) noexcept {
+    if (op == kNoOp) return;
+    try {
+      wire_->sent[1 - end].push_back({op, ok});
+    } catch (const std::bad_alloc&) {
+    }
   }
 
   void break_off(const Status& status) {
