@@ -23,9 +23,12 @@ std::uint64_t bytes_of(const codec::Coefficients& coefficients) {
 }  // namespace
 
 PictureQueue::PictureQueue(const Bounds& bounds)
-    : bounds_(bounds), admission_(bounds.in_flight, kHostBytes), group_bytes_(kGroupBytes) {}
+    : bounds_(bounds), admission_(bounds.in_flight, kHostBytes), group_bytes_(kGroupBytes) {
+  waiting_.reserve(bounds.in_flight);
+  spare_.reserve(bounds.groups);
+}
 
-void PictureQueue::push(std::unique_ptr<Picture> picture) {
+void PictureQueue::push(std::unique_ptr<Picture> picture) noexcept {
   if (picture->coefficients) {
     const std::uint64_t bytes = bytes_of(*picture->coefficients);
     picture->host_bytes += bytes;
@@ -43,20 +46,27 @@ bool PictureQueue::may_begin() const {
 }
 
 std::shared_ptr<Group> PictureQueue::next_group() {
-  auto group = std::make_shared<Group>();
   std::unique_lock lock(mutex_);
   work_.wait(lock, [this] { return ended_ || may_begin(); });
   if (waiting_.empty()) return nullptr;
-  ++groups_;
-  alone_ = waiting_.front()->alone;
+  const bool alone = waiting_.front()->alone;
+  const std::size_t most = std::min(waiting_.size(), alone ? 1 : bounds_.pictures);
+  std::size_t count = 0;
   std::uint64_t bytes = 0;
-  while (!waiting_.empty() && group->pictures.size() < (alone_ ? 1 : bounds_.pictures)) {
-    const Picture& next = *waiting_.front();
+  while (count < most) {
+    const Picture& next = *waiting_[count];
     bytes += next.decoded_bytes;
-    if (!group->pictures.empty() && (bytes > group_bytes_ || next.alone)) break;
-    group->pictures.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
+    if (count != 0 && (bytes > group_bytes_ || next.alone)) break;
+    ++count;
   }
+  // All that throws comes first.
+  auto group = std::make_shared<Group>();
+  group->pictures.reserve(count);
+  const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::move(waiting_.begin(), end, std::back_inserter(group->pictures));
+  waiting_.erase(waiting_.begin(), end);
+  ++groups_;
+  alone_ = alone;
   if (!spare_.empty() && !alone_) {
     group->parcels = std::move(spare_.back());
     spare_.pop_back();
@@ -64,7 +74,15 @@ std::shared_ptr<Group> PictureQueue::next_group() {
   return group;
 }
 
-void PictureQueue::done(Group& group) {
+std::unique_ptr<Picture> PictureQueue::take_oldest() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) return nullptr;
+  auto picture = std::move(waiting_.front());
+  waiting_.erase(waiting_.begin());
+  return picture;
+}
+
+void PictureQueue::done(Group& group) noexcept {
   std::uint64_t host_bytes = 0;
   for (const auto& picture : group.pictures) host_bytes += picture->host_bytes;
   {
@@ -72,7 +90,8 @@ void PictureQueue::done(Group& group) {
     --groups_;
     alone_ = false;
     // What a lost worker may still touch is not used again.
-    if (std::none_of(group.parcels.begin(), group.parcels.end(),
+    if (spare_.size() < spare_.capacity() &&
+        std::none_of(group.parcels.begin(), group.parcels.end(),
                      [](const Parcel& parcel) { return parcel.lost.has_value(); })) {
       spare_.push_back(std::move(group.parcels));
     }
@@ -81,7 +100,7 @@ void PictureQueue::done(Group& group) {
   admission_.leave(group.pictures.size(), host_bytes);
 }
 
-void PictureQueue::again(Group& group) {
+void PictureQueue::again(Group& group) noexcept {
   group.parcels.clear();  // freed before anybody tries again, as are those that are too large
   let_go();
   std::uint64_t bytes = 0;
@@ -98,17 +117,23 @@ void PictureQueue::again(Group& group) {
     } else {
       group_bytes_ = std::min(group_bytes_, bytes / 2);
     }
-    std::move(group.pictures.rbegin(), group.pictures.rend(), std::front_inserter(waiting_));
+    // There is room for them: they are admitted still.
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(group.pictures.begin()),
+                    std::make_move_iterator(group.pictures.end()));
   }
   work_.notify_all();
 }
 
-void PictureQueue::let_go() {
+// Freed without the lock: that may take long. Until then nothing is kept, for want of room.
+void PictureQueue::let_go() noexcept {
   std::vector<std::vector<Parcel>> kept;
   {
     const std::lock_guard lock(mutex_);
     kept.swap(spare_);
   }
+  kept.clear();
+  const std::lock_guard lock(mutex_);
+  if (spare_.capacity() == 0) spare_.swap(kept);
 }
 
 void PictureQueue::end() {

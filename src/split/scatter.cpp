@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/no_memory.hpp>
 #include <base/start_thread.hpp>
 #include <chrono>
+#include <new>
 #include <split/scatter.hpp>
 #include <utility>
 
@@ -14,14 +16,34 @@ using transport::Direction;
 constexpr std::uint32_t kPatience_ms = 600'000;
 constexpr std::chrono::microseconds kNap{50};
 
+// peer_lost whatever the cause: a worker that is given up may still touch what it had.
+Status why_lost(std::size_t index, const Status& cause) noexcept try {
+  return {StatusCode::kPeerLost,
+          fmt::format("device {} of the split failed: {}", index, cause.message())};
+} catch (const std::bad_alloc&) {
+  return base::no_memory(StatusCode::kPeerLost);
+}
+
+Status why_refused(std::size_t index, const Parcel& parcel) noexcept try {
+  return {
+      StatusCode::kBusy,
+      fmt::format("memory ran out on device {} of the split, for {} bytes of samples to make {}",
+                  index, parcel.decoded.bytes, parcel.resampled.bytes)};
+} catch (const std::bad_alloc&) {
+  return base::no_memory();
+}
+
 }  // namespace
 
-Scatter::Scatter(std::deque<NewWorker> workers, Ready ready) : ready_(std::move(ready)) {
+Scatter::Scatter(std::deque<NewWorker> workers, std::size_t groups, Ready ready)
+    : ready_(std::move(ready)) {
   for (NewWorker& made : workers) {
     Device& device = devices_.emplace_back(Device{std::move(made.ends.first), nullptr, {}});
-    device.worker = std::make_unique<SplitWorker>(std::move(made.stages),
-                                                  std::move(made.ends.second), devices_.size() - 1);
+    device.flows.reserve(groups);
+    device.worker = std::make_unique<SplitWorker>(
+        std::move(made.stages), std::move(made.ends.second), devices_.size() - 1, groups);
   }
+  queue_.reserve(groups);
 }
 
 Result<void> Scatter::start() {
@@ -43,7 +65,7 @@ Scatter::~Scatter() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Scatter::hand_in(std::shared_ptr<Group> group) {
+void Scatter::hand_in(std::shared_ptr<Group> group) noexcept {
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(group));
   handed_in_.notify_all();
@@ -69,7 +91,7 @@ bool Scatter::idle() const {
                      [](const Device& device) { return device.flows.empty(); });
 }
 
-void Scatter::main() {
+void Scatter::main() noexcept {
   while (true) {
     std::shared_ptr<Group> next;
     {
@@ -80,7 +102,7 @@ void Scatter::main() {
       }
       if (!queue_.empty()) {
         next = std::move(queue_.front());
-        queue_.pop_front();
+        queue_.erase(queue_.begin());
       } else if (stop_ && idle()) {
         return;
       }
@@ -94,7 +116,7 @@ void Scatter::main() {
   }
 }
 
-void Scatter::start_group(const std::shared_ptr<Group>& group) {
+void Scatter::start_group(const std::shared_ptr<Group>& group) noexcept {
   // All parcels are counted before one is under way, so that none seems to be the last.
   group->open_parcels =
       static_cast<std::size_t>(std::count_if(group->parcels.begin(), group->parcels.end(),
@@ -104,9 +126,11 @@ void Scatter::start_group(const std::shared_ptr<Group>& group) {
     Device& device = devices_[i];
     if (group->parcels[i].empty()) continue;
     device.flows.push_back({group, false, {}, {}});
-    // A worker may have been lost since the group was divided.
-    const auto& gone = device.channel.lost();
-    const auto begun = gone ? fail(*gone) : start_parcel(device, i, group);
+    const auto begun = base::unless_memory_runs_out([&]() -> Result<void> {
+      // A worker may have been lost since the group was divided.
+      const auto& gone = device.channel.lost();
+      return gone ? fail(*gone) : start_parcel(device, i, group);
+    });
     if (!begun) lose(device, i, begun.error());
   }
 }
@@ -124,16 +148,20 @@ Result<void> Scatter::start_parcel(Device& device, std::size_t index,
   return {};
 }
 
-bool Scatter::step(Device& device, std::size_t index) {
-  const bool moved = device.channel.progress();
-  if (device.channel.lost()) {
-    lose(device, index, *device.channel.lost());
-    return true;
-  }
-  const auto advanced = advance(device, index);
-  if (advanced) return moved || *advanced;
-  lose(device, index, advanced.error());
+// @return whether anything moved
+bool Scatter::step(Device& device, std::size_t index) noexcept {
+  const auto moved = base::unless_memory_runs_out([&] { return try_step(device, index); });
+  if (moved) return *moved;
+  lose(device, index, moved.error());
   return true;
+}
+
+Result<bool> Scatter::try_step(Device& device, std::size_t index) {
+  const bool moved = device.channel.progress();
+  if (device.channel.lost()) return fail(*device.channel.lost());
+  auto advanced = advance(device, index);
+  if (advanced) *advanced = *advanced || moved;
+  return advanced;
 }
 
 Result<bool> Scatter::advance(Device& device, std::size_t index) {
@@ -149,7 +177,7 @@ Result<bool> Scatter::advance(Device& device, std::size_t index) {
     const Flow& flow = device.flows.front();
     if (!flow.sent || flow.leaving || flow.arriving) break;
     close_parcel(flow.group);
-    device.flows.pop_front();
+    device.flows.erase(device.flows.begin());
     moved = true;
   }
   return moved;
@@ -170,11 +198,7 @@ Result<bool> Scatter::advance(Device& device, std::size_t index, Flow& flow) {
     flow.arriving.reset();
     moved = true;
     if (done->length_bytes < parcel.resampled.bytes) {
-      parcel.lost =
-          Status(StatusCode::kBusy,
-                 fmt::format(
-                     "memory ran out on device {} of the split, for {} bytes of samples to make {}",
-                     index, parcel.decoded.bytes, parcel.resampled.bytes));
+      parcel.lost = why_refused(index, parcel);
       flow.sent = true;  // or never will be
     }
   }
@@ -193,23 +217,21 @@ Result<bool> Scatter::advance(Device& device, std::size_t index, Flow& flow) {
   return moved;
 }
 
-void Scatter::lose(Device& device, std::size_t index, const Status& why) {
+void Scatter::lose(Device& device, std::size_t index, const Status& why) noexcept {
   {
     const std::lock_guard lock(mutex_);
     device.lost = true;
   }
   device.channel.close();
-  const auto flows = std::exchange(device.flows, {});
-  const Status cause = device.worker->failure().value_or(why);
-  for (const Flow& flow : flows) {
-    flow.group->parcels[index].lost =
-        Status(StatusCode::kPeerLost,
-               fmt::format("device {} of the split failed: {}", index, cause.message()));
+  const std::optional<Status> own = device.worker->failure();
+  for (const Flow& flow : device.flows) {
+    flow.group->parcels[index].lost = why_lost(index, own ? *own : why);
     close_parcel(flow.group);
   }
+  device.flows.clear();
 }
 
-void Scatter::close_parcel(const std::shared_ptr<Group>& group) {
+void Scatter::close_parcel(const std::shared_ptr<Group>& group) noexcept {
   if (--group->open_parcels == 0) ready_(group);
 }
 

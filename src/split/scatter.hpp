@@ -28,10 +28,12 @@ struct DeviceReport {
   bool lost = false;
 };
 
-/// One thread that owns the near ends of all channels. A worker whose channel fails is given up:
-/// the parcels that it had are marked as lost, and active_workers() no longer names it.
+/// One thread that owns the near ends of all channels. A worker whose channel fails, be it for want
+/// of memory, is given up: the parcels that it had are marked as lost, and active_workers() no
+/// longer names it.
 class Scatter {
  public:
+  /// Throws nothing.
   using Ready = std::function<void(std::shared_ptr<Group>)>;
   /// What a worker is made of, and the channel to it.
   struct NewWorker {
@@ -39,8 +41,9 @@ class Scatter {
     std::unique_ptr<Stages> stages;
   };
 
-  /// @param ready  gets every group once, resampled or with parcels lost; called on the thread
-  Scatter(std::deque<NewWorker> workers, Ready ready);
+  /// @param groups  that there are at most at a time
+  /// @param ready   gets every group once, resampled or with parcels lost; called on the thread
+  Scatter(std::deque<NewWorker> workers, std::size_t groups, Ready ready);
   /// Ends when everything handed in is through.
   ~Scatter();
   Scatter(const Scatter&) = delete;
@@ -49,7 +52,7 @@ class Scatter {
   [[nodiscard]] Result<void> start();
 
   /// Takes a group whose parcels hold the decoded rows, and are laid out for the resampled ones.
-  void hand_in(std::shared_ptr<Group> group);
+  void hand_in(std::shared_ptr<Group> group) noexcept;
   [[nodiscard]] std::size_t workers() const noexcept { return devices_.size(); }
   /// Workers that are not known to be lost, by their place among all.
   [[nodiscard]] std::vector<std::size_t> active_workers();
@@ -69,27 +72,28 @@ class Scatter {
   struct Device {
     transport::Channel channel;
     std::unique_ptr<SplitWorker> worker;
-    std::deque<Flow> flows;
-    bool lost = false;  ///< written by the thread, with the mutex
-    bool cut = false;   ///< guarded by the mutex
+    std::vector<Flow> flows;  ///< oldest first; room for all groups
+    bool lost = false;        ///< written by the thread, with the mutex
+    bool cut = false;         ///< guarded by the mutex
   };
 
-  void main();
+  void main() noexcept;
   [[nodiscard]] bool idle() const;
-  void start_group(const std::shared_ptr<Group>& group);
+  void start_group(const std::shared_ptr<Group>& group) noexcept;
   [[nodiscard]] Result<void> start_parcel(Device& device, std::size_t index,
                                           const std::shared_ptr<Group>& group);
-  bool step(Device& device, std::size_t index);
+  bool step(Device& device, std::size_t index) noexcept;
+  [[nodiscard]] Result<bool> try_step(Device& device, std::size_t index);
   [[nodiscard]] Result<bool> advance(Device& device, std::size_t index);
   [[nodiscard]] Result<bool> advance(Device& device, std::size_t index, Flow& flow);
-  void lose(Device& device, std::size_t index, const Status& why);
-  void close_parcel(const std::shared_ptr<Group>& group);
+  void lose(Device& device, std::size_t index, const Status& why) noexcept;
+  void close_parcel(const std::shared_ptr<Group>& group) noexcept;
 
   Ready ready_;
   std::deque<Device> devices_;
   std::mutex mutex_;
   std::condition_variable handed_in_;
-  std::deque<std::shared_ptr<Group>> queue_;
+  std::vector<std::shared_ptr<Group>> queue_;  ///< room for all
   bool stop_ = false;
   std::thread thread_;
 };

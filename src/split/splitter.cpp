@@ -1,15 +1,23 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/no_memory.hpp>
 #include <base/start_thread.hpp>
 #include <engine/fallback.hpp>
 #include <new>
 #include <split/splitter.hpp>
+#include <stdexcept>
 #include <utility>
 
 namespace framewire::split {
 namespace {
 
-Status out_of_memory() { return {StatusCode::kBusy, "memory ran out"}; }
+using base::no_memory;
+
+// What a caller's function throws is dropped: the splitter has others to serve.
+void deliver(const PictureDone& done, Result<SplitOutput> answer) noexcept try {
+  done(std::move(answer));
+} catch (...) {
+}
 
 // Whether a worker was lost: it may still be at work on the group's pictures, and in their memory.
 bool worker_failed(const Group& group) {
@@ -27,8 +35,11 @@ Splitter::Splitter(std::size_t in_flight, PictureForm form, bool on_gpu)
     : form_(form),
       on_gpu_(on_gpu),
       lane_counts_(on_gpu ? LaneCounts{6, 4} : LaneCounts{1, 1}),
-      queue_(on_gpu ? PictureQueue::Bounds{in_flight, 128, 16}
-                    : PictureQueue::Bounds{in_flight, 1, in_flight}) {}
+      bounds_(on_gpu ? PictureQueue::Bounds{in_flight, 128, 16}
+                     : PictureQueue::Bounds{in_flight, 1, in_flight}),
+      queue_(bounds_) {
+  resampled_.reserve(bounds_.groups);
+}
 
 Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_t in_flight,
                                                  PictureForm form) try {
@@ -36,7 +47,7 @@ Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_
   host.workers.assign(workers, -1);
   return make(host, in_flight, form);
 } catch (const std::bad_alloc&) {
-  return fail(out_of_memory());
+  return fail(no_memory());
 }
 
 Result<std::unique_ptr<Splitter>> Splitter::make(const Parties& parties, std::size_t in_flight,
@@ -56,7 +67,9 @@ Result<std::unique_ptr<Splitter>> Splitter::make(const Parties& parties, std::si
   if (auto started = splitter->start(parties); !started) return fail(started.error());
   return splitter;
 } catch (const std::bad_alloc&) {
-  return fail(out_of_memory());
+  return fail(no_memory());
+} catch (const std::length_error&) {  // more pictures in flight than any memory holds
+  return fail(no_memory());
 }
 
 Result<std::unique_ptr<Stages>> Splitter::make_stages(int device) const {
@@ -85,11 +98,12 @@ Result<void> Splitter::start(const Parties& parties) {
     workers.push_back({std::move(*ends), std::move(*stages)});
   }
   reason_ = fmt::format("split over {} {}", workers.size(), on_gpu_ ? "GPUs" : "workers");
-  scatter_ = std::make_unique<Scatter>(std::move(workers), [this](std::shared_ptr<Group> group) {
-    const std::lock_guard lock(results_mutex_);
-    resampled_.push_back(std::move(group));
-    results_.notify_one();
-  });
+  scatter_ = std::make_unique<Scatter>(std::move(workers), bounds_.groups,
+                                       [this](std::shared_ptr<Group> group) noexcept {
+                                         const std::lock_guard lock(results_mutex_);
+                                         resampled_.push_back(std::move(group));
+                                         results_.notify_one();
+                                       });
   auto started = scatter_->start();
   for (const auto& stages : decoders_) {
     if (!started) break;
@@ -116,23 +130,31 @@ Splitter::~Splitter() {
 }
 
 void Splitter::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,
-                      PictureDone done) {
-  auto picture = std::make_unique<Picture>();
+                      PictureDone done) noexcept {
+  std::unique_ptr<Picture> picture;
+  try {
+    picture = std::make_unique<Picture>();
+    picture->options = options;
+  } catch (const std::bad_alloc&) {
+    return deliver(done, fail(no_memory()));
+  }
   picture->bytes = std::move(jpeg);
-  picture->options = options;
   picture->done = std::move(done);
   picture->host_bytes = picture->bytes.size();
   queue_.admit(picture->host_bytes);
-  Result<SplitOutput> answer = SplitOutput{};
-  if (auto planned = prepare(*picture); !planned) {
-    answer = fail(planned.error());
-  } else {
-    const auto taken = decoders_.front()->prepare(*picture);
-    if (taken) return queue_.push(std::move(picture));
-    answer = resize_whole(*picture, taken.error());
-  }
-  picture->done(std::move(answer));
+  auto answer = begin(*picture);
+  if (!answer) return queue_.push(std::move(picture));
+  deliver(picture->done, std::move(*answer));
   queue_.answered(*picture);
+}
+
+std::optional<Result<SplitOutput>> Splitter::begin(Picture& picture) try {
+  if (auto planned = prepare(picture); !planned) return fail(std::move(planned.error()));
+  const auto taken = decoders_.front()->prepare(picture);
+  if (taken) return std::nullopt;
+  return resize_whole(picture, taken.error());
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
 Result<void> Splitter::prepare(Picture& picture) try {
@@ -156,7 +178,7 @@ Result<void> Splitter::prepare(Picture& picture) try {
   }
   return {};
 } catch (const std::bad_alloc&) {
-  return fail(out_of_memory());
+  return fail(no_memory());
 }
 
 // Resizes on the CPU what a GPU leaves to it, as an engine does. Other errors stay what they are.
@@ -177,7 +199,7 @@ Result<SplitOutput> Splitter::resize_whole(const Picture& picture, const Status&
   output.resized = std::move(*resized);
   return output;
 } catch (const std::bad_alloc&) {
-  return fail(out_of_memory());
+  return fail(no_memory());
 }
 
 // Makes the planes of a parsed picture in one stripe on the host.
@@ -202,15 +224,30 @@ Result<SplitOutput> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, 
   return std::move(outputs->front());
 }
 
-void Splitter::decoder_main(Stages& stages) {
-  while (auto group = queue_.next_group()) {
-    if (is_alone(*group)) let_go();
+void Splitter::decoder_main(Stages& stages) noexcept {
+  while (true) {
+    std::shared_ptr<Group> group;
+    try {
+      group = queue_.next_group();
+      if (group == nullptr) return;
+    } catch (const std::bad_alloc&) {
+      refuse_oldest();
+      continue;
+    }
     if (auto decoded = decode(stages, *group); decoded) {
       scatter_->hand_in(std::move(group));
     } else {
       give_up(*group, decoded.error());
     }
   }
+}
+
+// Answers a picture for which there is not even memory for a group.
+void Splitter::refuse_oldest() noexcept {
+  const auto picture = queue_.take_oldest();
+  if (picture == nullptr) return;
+  deliver(picture->done, fail(no_memory()));
+  queue_.answered(*picture);
 }
 
 // Frees the memory that all stages keep. They are idle: the one group in work has not begun.
@@ -222,12 +259,13 @@ void Splitter::let_go() {
 }
 
 Result<void> Splitter::decode(Stages& stages, Group& group) try {
+  if (is_alone(group)) let_go();
   if (auto ready = lay_out(group, stages.place()); !ready) return ready;
   if (auto decoded = stages.decode(group); !decoded) return decoded;
   for (const auto& picture : group.pictures) picture->undecoded = picture->error.has_value();
   return {};
 } catch (const std::bad_alloc&) {
-  return fail(out_of_memory());
+  return fail(no_memory());
 }
 
 // Divides the pictures among the workers that there are.
@@ -249,10 +287,10 @@ Result<void> Splitter::lay_out(Group& group, const MemoryPlace& from) try {
   }
   return {};
 } catch (const std::bad_alloc&) {
-  return fail(out_of_memory());
+  return fail(no_memory());
 }
 
-void Splitter::encoder_main(Stages& stages) {
+void Splitter::encoder_main(Stages& stages) noexcept {
   while (true) {
     std::shared_ptr<Group> group;
     {
@@ -260,49 +298,51 @@ void Splitter::encoder_main(Stages& stages) {
       results_.wait(lock, [this] { return stop_ || !resampled_.empty(); });
       if (resampled_.empty()) return;
       group = std::move(resampled_.front());
-      resampled_.pop_front();
+      resampled_.erase(resampled_.begin());
     }
     conclude(stages, *group);
   }
 }
 
-void Splitter::conclude(Stages& stages, Group& group) {
+void Splitter::conclude(Stages& stages, Group& group) noexcept {
   const auto refused = std::find_if(group.parcels.begin(), group.parcels.end(),
                                     [](const Parcel& parcel) { return parcel.lost.has_value(); });
   if (refused != group.parcels.end() && !worker_failed(group)) {
     return give_up(group, *refused->lost);
   }
+  if (auto noted = note_losses(group); !noted) return give_up(group, noted.error());
+  answer(stages, group);
+}
+
+Result<void> Splitter::note_losses(Group& group) try {
   for (const auto& picture : group.pictures) {
     picture->request.report.times.decode_resample_us = picture->outcome.decode_resample_us;
     for (std::size_t w = 0; w < group.parcels.size() && !picture->error; ++w) {
       if (!is_empty(picture->stripes[w])) picture->error = group.parcels[w].lost;
     }
   }
-  answer(stages, group);
+  return {};
+} catch (const std::bad_alloc&) {
+  return fail(no_memory());
 }
 
-void Splitter::answer(Stages& stages, Group& group) {
-  Result<std::vector<Result<SplitOutput>>> outputs;
-  try {
-    outputs = stages.make_outputs(group, form_);
-  } catch (const std::bad_alloc&) {
-    outputs = fail(out_of_memory());
-  }
+void Splitter::answer(Stages& stages, Group& group) noexcept {
+  auto outputs = base::unless_memory_runs_out([&] { return stages.make_outputs(group, form_); });
   if (!outputs) return give_up(group, outputs.error());
   for (std::size_t i = 0; i < outputs->size(); ++i) {
     const Picture& picture = *group.pictures[i];
     auto& output = (*outputs)[i];
-    picture.done(output ? std::move(output) : resize_whole(picture, output.error()));
+    deliver(picture.done, output ? std::move(output) : resize_whole(picture, output.error()));
   }
   queue_.done(group);
 }
 
 // Answers a group of which nothing could be made. Where a GPU's memory ran out, tries it again.
-void Splitter::give_up(Group& group, const Status& why) {
+void Splitter::give_up(Group& group, const Status& why) noexcept {
   if (on_gpu_ && why.code() == StatusCode::kBusy && !is_alone(group) && !worker_failed(group)) {
     return queue_.again(group);
   }
-  for (const auto& picture : group.pictures) picture->done(resize_whole(*picture, why));
+  for (const auto& picture : group.pictures) deliver(picture->done, resize_whole(*picture, why));
   queue_.done(group);
 }
 

@@ -3,10 +3,10 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <engine/converter_cache.hpp>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <split/picture_queue.hpp>
 #include <split/scatter.hpp>
 #include <split/stages.hpp>
@@ -28,7 +28,8 @@ struct Parties {
 /// group is decoded by one of a few lanes, which overlap, and finished by one of a few others.
 /// Streams are, byte for byte, those that Resizer::resize() gives with the CPU codec, or an Engine
 /// with the CUDA codec, whichever the parties are; what an Engine would leave to the CPU is resized
-/// there too, in one piece.
+/// there too, in one piece. Where memory runs out, whatever needed it is answered with busy, or
+/// with peer_lost where it was a worker's channel; the others go on.
 class Splitter {
  public:
   /// @return invalid_input; busy; with GPUs unsupported, device_lost
@@ -47,9 +48,11 @@ class Splitter {
 
   /// Parses and plans, and lets the rest happen; waits while `in_flight` pictures are unanswered.
   /// @param done  gets what Resizer::resize() would give; besides peer_lost where a worker failed.
-  ///              Called once, on the calling thread or one of the splitter's, in any order
+  ///              Called once, on the calling thread or one of the splitter's, in any order. What
+  ///              it throws is dropped
   /// Thread safety: any number of threads at once.
-  void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, PictureDone done);
+  void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,
+              PictureDone done) noexcept;
   /// Waits until everything has been answered.
   void drain() { queue_.drain(); }
   /// After drain().
@@ -62,17 +65,21 @@ class Splitter {
   [[nodiscard]] Result<void> start(const Parties& parties);
   [[nodiscard]] Result<std::unique_ptr<Stages>> make_stages(int device) const;
   [[nodiscard]] Result<void> prepare(Picture& picture);
-  void decoder_main(Stages& stages);
+  /// What a picture needs before it joins a group. @return its answer, where it joins none
+  [[nodiscard]] std::optional<Result<SplitOutput>> begin(Picture& picture);
+  void decoder_main(Stages& stages) noexcept;
+  void refuse_oldest() noexcept;
   [[nodiscard]] Result<void> lay_out(Group& group, const MemoryPlace& from);
-  void encoder_main(Stages& stages);
+  void encoder_main(Stages& stages) noexcept;
   [[nodiscard]] Result<SplitOutput> resize_whole(const Picture& picture, const Status& why);
   [[nodiscard]] Result<SplitOutput> planes_of_whole(std::unique_ptr<Picture> picture,
                                                     const Status& why);
   [[nodiscard]] Result<void> decode(Stages& stages, Group& group);
   void let_go();
-  void give_up(Group& group, const Status& why);
-  void conclude(Stages& stages, Group& group);
-  void answer(Stages& stages, Group& group);
+  void give_up(Group& group, const Status& why) noexcept;
+  void conclude(Stages& stages, Group& group) noexcept;
+  [[nodiscard]] static Result<void> note_losses(Group& group);
+  void answer(Stages& stages, Group& group) noexcept;
 
   /// How many lanes decode, and how many encode.
   struct LaneCounts {
@@ -82,6 +89,7 @@ class Splitter {
   const PictureForm form_;
   const bool on_gpu_;
   const LaneCounts lane_counts_;
+  const PictureQueue::Bounds bounds_;
   std::string reason_;  ///< for reports
   codec::TurboStages turbo_;
   std::vector<std::unique_ptr<Stages>> decoders_;
@@ -91,7 +99,7 @@ class Splitter {
   PictureQueue queue_;
   std::mutex results_mutex_;
   std::condition_variable results_;
-  std::deque<std::shared_ptr<Group>> resampled_;  ///< for the encoders
+  std::vector<std::shared_ptr<Group>> resampled_;  ///< for the encoders; room for all in work
   bool stop_ = false;
   std::unique_ptr<Scatter> scatter_;
   std::vector<std::thread> threads_;

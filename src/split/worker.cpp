@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <base/clock.hpp>
+#include <base/no_memory.hpp>
 #include <base/start_thread.hpp>
 #include <split/worker.hpp>
 #include <utility>
@@ -11,10 +13,16 @@ using transport::Direction;
 }  // namespace
 
 SplitWorker::SplitWorker(std::unique_ptr<Stages> stages, transport::Channel channel,
-                         std::size_t index)
-    : stages_(std::move(stages)), channel_(std::move(channel)), index_(index) {}
+                         std::size_t index, std::size_t groups)
+    : stages_(std::move(stages)), channel_(std::move(channel)), index_(index) {
+  queue_.reserve(groups);
+  tasks_.reserve(slots_.size());
+}
 
 Result<void> SplitWorker::start() {
+  auto nothing = transport::Region::allocate_host(1);
+  if (!nothing) return fail(std::move(nothing.error()));
+  nothing_ = std::move(*nothing);
   auto started = base::start_thread("fw-split-worker", [this] { main(); });
   if (!started) return fail(std::move(started.error()));
   thread_ = std::move(*started);
@@ -30,42 +38,49 @@ SplitWorker::~SplitWorker() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SplitWorker::assign(std::shared_ptr<const Group> group) {
+void SplitWorker::assign(std::shared_ptr<const Group> group) noexcept {
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(group));
   assigned_.notify_all();
 }
 
-std::optional<Status> SplitWorker::failure() {
+std::optional<Status> SplitWorker::failure() noexcept {
   const std::lock_guard lock(mutex_);
-  return failure_;
+  if (!failure_) return std::nullopt;
+  return base::copy_of(*failure_);
 }
 
-void SplitWorker::give_up(const Status& why) {
+void SplitWorker::give_up(Status why) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = why;
+    if (!failure_) failure_ = std::move(why);
   }
   channel_.close();
 }
 
-void SplitWorker::main() {
+void SplitWorker::main() noexcept {
   while (true) {
     if (tasks_.empty()) wait_for_work();
     {
       const std::lock_guard lock(mutex_);
       if (stop_) return;
     }
-    const bool began = take_new();
-    const bool moved = channel_.progress();
-    const bool advanced = advance();
-    if (channel_.lost()) {
-      // Scatter sees the loss, too, and answers for the groups in work.
-      tasks_.clear();
-    } else if (!began && !moved && !advanced) {
-      channel_.idle(1);
-    }
+    auto done = base::unless_memory_runs_out([this] { return turn(); });
+    if (!done) give_up(std::move(done.error()));
+    // Scatter sees the loss, too, and answers for the groups in work.
+    if (channel_.lost()) tasks_.clear();
   }
+}
+
+// @return why the worker can go on no more
+Result<void> SplitWorker::turn() {
+  const auto began = take_new();
+  if (!began) return fail(began.error());
+  const bool moved = channel_.progress();
+  const auto advanced = advance();
+  if (!advanced) return fail(advanced.error());
+  if (!channel_.lost() && !*began && !moved && !*advanced) channel_.idle(1);
+  return {};
 }
 
 void SplitWorker::wait_for_work() {
@@ -73,15 +88,16 @@ void SplitWorker::wait_for_work() {
   assigned_.wait(lock, [this] { return stop_ || !queue_.empty(); });
 }
 
-bool SplitWorker::take_new() {
+// @return whether a group was taken
+Result<bool> SplitWorker::take_new() {
   std::shared_ptr<const Group> group;
   {
     const std::lock_guard lock(mutex_);
     if (queue_.empty() || !has_room()) return false;
     group = std::move(queue_.front());
-    queue_.pop_front();
+    queue_.erase(queue_.begin());
   }
-  if (auto begun = begin(std::move(group)); !begun) give_up(begun.error());
+  if (auto begun = begin(std::move(group)); !begun) return fail(begun.error());
   return true;
 }
 
@@ -94,7 +110,7 @@ bool SplitWorker::has_room() const {
 
 Result<void> SplitWorker::begin(std::shared_ptr<const Group> group) {
   Slot& slot = slots_[tasks_.size()];
-  const auto room = lay_out(*group, slot);
+  const auto room = base::unless_memory_runs_out([&] { return lay_out(*group, slot); });
   Task& task = tasks_.emplace_back();
   task.group = std::move(group);
   if (!room) {
@@ -120,21 +136,17 @@ Result<void> SplitWorker::lay_out(const Group& group, Slot& slot) {
 }
 
 // Resampled rows leave while the next group is resampled.
-bool SplitWorker::advance() {
+Result<bool> SplitWorker::advance() {
   bool moved = false;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    const auto one = advance(i);
-    if (!one) {
-      give_up(one.error());
-      return moved;
-    }
+    auto one = advance(i);
+    if (!one) return one;
     moved = moved || *one;
     if (tasks_[i].state < Task::State::kLeaving) break;  // leases are in the order of the groups
   }
   while (!tasks_.empty() && tasks_.front().state == Task::State::kOver) {
-    tasks_.pop_front();
-    slots_.push_back(std::move(slots_.front()));
-    slots_.pop_front();
+    tasks_.erase(tasks_.begin());
+    std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
     moved = true;
   }
   return moved;
@@ -170,7 +182,8 @@ Result<bool> SplitWorker::receive(const Task& task) {
 
 Result<void> SplitWorker::resample(Task& task, Slot& slot) {
   const auto start = base::Clock::now();
-  auto made = stages_->resample(*task.group, index_, slot.in, slot.out);
+  auto made = base::unless_memory_runs_out(
+      [&] { return stages_->resample(*task.group, index_, slot.in, slot.out); });
   task.refused = !made && made.error().code() == StatusCode::kBusy;
   if (!made && !task.refused) return made;
   task.state = Task::State::kWaiting;
@@ -184,11 +197,6 @@ Result<void> SplitWorker::resample(Task& task, Slot& slot) {
 
 // Puts the rows where a lease says, once there is one.
 Result<void> SplitWorker::send(Task& task, const Slot& slot) {
-  if (task.refused && nothing_.size() == 0) {
-    auto one = transport::Region::allocate_host(1);
-    if (!one) return fail(one.error());
-    nothing_ = std::move(*one);
-  }
   if (channel_.credits(Direction::kPut) == 0) return {};
   const auto lease = channel_.take_lease(Direction::kPut);
   if (!lease) return fail(lease.error());

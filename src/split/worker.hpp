@@ -1,9 +1,9 @@
 // One device of a split: receives stripes of decoded planes, resamples them, sends them back.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <framewire/transport.hpp>
 #include <memory>
 #include <mutex>
@@ -11,6 +11,7 @@
 #include <split/picture.hpp>
 #include <split/stages.hpp>
 #include <thread>
+#include <vector>
 
 namespace framewire::split {
 
@@ -24,10 +25,13 @@ struct WorkerStats {
 
 /// A thread with the far end of a channel. Groups, with plans and stripes, are passed by pointer
 /// within the process. Samples travel by the channel alone, as they must where the device has
-/// memory of its own.
+/// memory of its own. Where memory runs out for a parcel, that is refused; where it runs out for
+/// the channel, that is closed.
 class SplitWorker {
  public:
-  SplitWorker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index);
+  /// @param groups  that there are at most at a time
+  SplitWorker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index,
+              std::size_t groups);
   ~SplitWorker();
   SplitWorker(const SplitWorker&) = delete;
   SplitWorker& operator=(const SplitWorker&) = delete;
@@ -37,12 +41,12 @@ class SplitWorker {
   /// Hands over the worker's parcel of a group. The decoded rows come next, for a lease that the
   /// worker grants; the resampled ones go to the lease that it was granted. Where memory runs out,
   /// it puts no byte there.
-  void assign(std::shared_ptr<const Group> group);
+  void assign(std::shared_ptr<const Group> group) noexcept;
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] const WorkerStats& stats() const noexcept { return stats_; }
   [[nodiscard]] int device() const noexcept { return stages_->place().device; }
   /// Why the worker has closed its channel, if it has.
-  [[nodiscard]] std::optional<Status> failure();
+  [[nodiscard]] std::optional<Status> failure() noexcept;
 
  private:
   /// A parcel that the worker has; there are three, so that one arrives and one leaves while
@@ -66,17 +70,18 @@ class SplitWorker {
     PlaneStack out;
   };
 
-  void main();
+  void main() noexcept;
+  [[nodiscard]] Result<void> turn();
   void wait_for_work();
-  bool take_new();
-  bool advance();
+  [[nodiscard]] Result<bool> take_new();
+  [[nodiscard]] Result<bool> advance();
   [[nodiscard]] bool has_room() const;
   [[nodiscard]] Result<void> begin(std::shared_ptr<const Group> group);
   [[nodiscard]] Result<void> lay_out(const Group& group, Slot& slot);
   [[nodiscard]] Result<bool> advance(std::size_t index);
   [[nodiscard]] Result<bool> receive(const Task& task);
   [[nodiscard]] Result<void> resample(Task& task, Slot& slot);
-  void give_up(const Status& why);
+  void give_up(Status why) noexcept;
   [[nodiscard]] Result<void> send(Task& task, const Slot& slot);
 
   std::unique_ptr<Stages> stages_;
@@ -85,11 +90,11 @@ class SplitWorker {
   WorkerStats stats_;
   std::mutex mutex_;
   std::condition_variable assigned_;
-  std::deque<std::shared_ptr<const Group>> queue_;
+  std::vector<std::shared_ptr<const Group>> queue_;  ///< room for all
   bool stop_ = false;
   std::optional<Status> failure_;
-  std::deque<Task> tasks_;     ///< oldest first
-  std::deque<Slot> slots_{3};  ///< slots_[i] is of tasks_[i]; they turn together
+  std::vector<Task> tasks_;    ///< oldest first; room for as many as there are slots
+  std::array<Slot, 3> slots_;  ///< slots_[i] is of tasks_[i]; they turn together
   transport::Region nothing_;  ///< the region of a refusal's put, which has no bytes
   std::thread thread_;
 };
