@@ -1,6 +1,7 @@
 // Exceptions of others' code, as errors.
 #pragma once
 
+#include <base/no_memory.hpp>
 #include <exception>
 #include <framewire/status.hpp>
 #include <new>
@@ -14,11 +15,12 @@ auto caught(Call call) -> decltype(call()) {
   try {
     return call();
   } catch (const std::bad_alloc&) {
-    return fail(StatusCode::kBusy, "memory ran out");
+    return fail(base::no_memory());
   } catch (const std::exception& error) {
-    return fail(StatusCode::kInternal, error.what());
+    return fail(base::status_of(StatusCode::kInternal, error.what()));
   } catch (...) {
-    return fail(StatusCode::kInternal, "an exception that says nothing was thrown");
+    return fail(
+        base::status_of(StatusCode::kInternal, "an exception that says nothing was thrown"));
   }
 }
 

@@ -54,11 +54,13 @@ PendingResults begin_all(Submitter& engine, std::span<const std::span<const std:
                           answers->missing.count_down();
                         }});
   }
-  engine.submit(requests);
-  return [answers] {
+  // Made first: once they are handed in nothing throws, as the caller's inputs are being read.
+  PendingResults results = [answers] {
     answers->missing.wait();
     return std::move(answers->results);
   };
+  engine.submit(requests);
+  return results;
 }
 
 /// Has a client look for a lost server no longer once a run is to end: what is in work would wait

@@ -68,7 +68,8 @@ class Run {
 
   Result<Summary> operator()() {
     if (auto begun = begin(); !begun) return fail(begun.error());
-    const auto started = start_threads();
+    // Also where memory runs out for what is said: threads that run are joined.
+    const auto started = caught([&] { return start_threads(); });
     if (started) {
       guarded([&] { tally_.report(); });
       produce();
@@ -164,11 +165,11 @@ class Run {
   // without.
   template <typename Body>
   void guarded(Body body) {
-    const auto good = caught([&]() -> Result<void> {
+    auto good = caught([&]() -> Result<void> {
       body();
       return {};
     });
-    if (!good) stop(good.error());
+    if (!good) stop(std::move(good.error()));
   }
 
   void record(const Row& row, bool environment) {
@@ -179,7 +180,7 @@ class Run {
   }
 
   // The first reason is the one that counts.
-  void stop(std::optional<Status> reason) {
+  void stop(std::optional<Status> reason) noexcept {
     const std::lock_guard lock(stop_mutex_);
     if (!stopped_by_) stopped_by_ = std::move(reason);
     stop_ = true;

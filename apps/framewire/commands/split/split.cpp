@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <base/clock.hpp>
 #include <base/cores.hpp>
+#include <base/start_thread.hpp>
+#include <batch/caught.hpp>
 #include <batch/input_file.hpp>
 #include <batch/output_folder.hpp>
 #include <command_line/command.hpp>
@@ -14,12 +16,14 @@
 #include <files/y4m.hpp>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
 #include <split/splitter.hpp>
 #include <thread>
 #include <transport/device.hpp>
+#include <utility>
 #include <vector>
 
 namespace framewire::app {
@@ -132,8 +136,12 @@ class Outcomes {
   Outcomes(const SplitPlan& plan, batch::OutputFolder* folder, bool quiet)
       : plan_(plan), folder_(folder), quiet_(quiet) {}
 
-  void failed(const Status& status) {
-    say(printable(status.to_string()));
+  /// Where memory runs out for the line, the failure is counted alone.
+  void failed(const Status& status) noexcept {
+    try {
+      say(printable(status.to_string()));
+    } catch (const std::bad_alloc&) {
+    }
     const std::lock_guard lock(mutex_);
     ++failures_;
   }
@@ -141,6 +149,26 @@ class Outcomes {
     return folder_ != nullptr ? folder_->admit_file(file) : Result<void>{};
   }
   void done(const batch::Input& input, const batch::Permissions& permissions,
+            const Result<split::SplitOutput>& result) noexcept {
+    const auto taken = batch::caught([&]() -> Result<void> {
+      take(input, permissions, result);
+      return {};
+    });
+    if (!taken) failed(taken.error());
+  }
+
+  /// Whether an error ends the command: where no space is left, say.
+  [[nodiscard]] bool stopped() const {
+    const std::lock_guard lock(mutex_);
+    return stopped_;
+  }
+  [[nodiscard]] std::uint64_t images() const { return images_; }
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+  [[nodiscard]] std::uint64_t bytes_in() const { return bytes_in_; }
+  [[nodiscard]] std::uint64_t bytes_out() const { return bytes_out_; }
+
+ private:
+  void take(const batch::Input& input, const batch::Permissions& permissions,
             const Result<split::SplitOutput>& result) {
     if (!result) return failed(batch::about_file(result.error(), input.label));
     const auto bytes = bytes_of(*result);
@@ -163,17 +191,6 @@ class Outcomes {
     bytes_out_ += bytes->size();
   }
 
-  /// Whether an error ends the command: where no space is left, say.
-  [[nodiscard]] bool stopped() const {
-    const std::lock_guard lock(mutex_);
-    return stopped_;
-  }
-  [[nodiscard]] std::uint64_t images() const { return images_; }
-  [[nodiscard]] std::uint64_t failures() const { return failures_; }
-  [[nodiscard]] std::uint64_t bytes_in() const { return bytes_in_; }
-  [[nodiscard]] std::uint64_t bytes_out() const { return bytes_out_; }
-
- private:
   [[nodiscard]] Result<std::vector<std::uint8_t>> bytes_of(const split::SplitOutput& output) const {
     if (plan_.form == split::PictureForm::kJpeg) return output.resized.bytes;
     std::vector<Y4mPlane> planes;
@@ -213,34 +230,43 @@ class InputFeeder {
               Outcomes& outcomes)
       : source_(source), splitter_(splitter), options_(options), outcomes_(outcomes) {}
 
-  void run() {
-    while (const auto input = next()) {
-      if (outcomes_.stopped()) break;
-      if (!input->expected) continue;
-      if (input->error) {
-        outcomes_.failed(*input->error);
-        continue;
-      }
-      const auto file = batch::InputFile::open(input->label);
-      const auto admitted = file ? outcomes_.admit(*file) : Result<void>(fail(file.error()));
-      auto bytes = admitted ? file->read(options_.limits.max_input_bytes)
-                            : Result<std::vector<std::uint8_t>>(fail(admitted.error()));
-      if (!bytes) {
-        outcomes_.failed(bytes.error());
-        continue;
-      }
-      splitter_.submit(std::move(*bytes), options_,
-                       [this, input = *input, permissions = file->permissions()](
-                           const Result<split::SplitOutput>& result) {
-                         outcomes_.done(input, permissions, result);
-                       });
+  void run() noexcept {
+    while (true) {
+      const auto fed = batch::caught([this] { return feed_one(); });
+      if (!fed) outcomes_.failed(fed.error());
+      if (fed && !*fed) return;
     }
   }
 
  private:
+  // @return whether there may be another
+  Result<bool> feed_one() {
+    const auto input = next();
+    if (!input || outcomes_.stopped()) return false;
+    if (!input->expected) return true;
+    if (input->error) {
+      outcomes_.failed(*input->error);
+      return true;
+    }
+    const auto file = batch::InputFile::open(input->label);
+    const auto admitted = file ? outcomes_.admit(*file) : Result<void>(fail(file.error()));
+    auto bytes = admitted ? file->read(options_.limits.max_input_bytes)
+                          : Result<std::vector<std::uint8_t>>(fail(admitted.error()));
+    if (!bytes) {
+      outcomes_.failed(bytes.error());
+      return true;
+    }
+    splitter_.submit(std::move(*bytes), options_,
+                     [this, input = *input,
+                      permissions = file->permissions()](const Result<split::SplitOutput>& result) {
+                       outcomes_.done(input, permissions, result);
+                     });
+    return true;
+  }
+
   std::optional<batch::Input> next() {
     const std::lock_guard lock(mutex_);
-    if (ended_) return std::nullopt;
+    if (std::exchange(ended_, true)) return std::nullopt;  // also where the listing throws
     auto input = source_.next();
     ended_ = !input || !*input;
     if (input) return std::move(*input);
@@ -261,7 +287,8 @@ void run_all(InputFeeder& reader, split::Splitter& splitter, bool on_gpu) {
   const unsigned cores = base::usable_cores();
   std::vector<std::thread> others;
   for (unsigned i = 1; on_gpu && i < std::min(cores, kMaxReaders); ++i) {
-    others.emplace_back([&reader] { reader.run(); });
+    // Where there is no thread for it, those that there are read all.
+    if (!base::add_thread(others, "fw-split-read", [&reader] { reader.run(); })) break;
   }
   reader.run();
   for (std::thread& other : others) other.join();
