@@ -1,7 +1,11 @@
 // What is left of an attempt that failed, for those that come after it in the same loop.
 #include <gtest/gtest.h>
+#include <atomic>
+#include <chrono>
 #include <future>
+#include <memory>
 #include <store/s3/http_loops.hpp>
+#include <tests/service/support/failing_memory.hpp>
 #include <tests/store/scripted_server.hpp>
 
 namespace framewire::store::s3 {
@@ -85,6 +89,36 @@ TEST(HttpLoops, ANameThatCannotBeResolvedHarmsNoLaterRequest) {
             (std::vector<CURLcode>{CURLE_OK, kMissed, CURLE_OK, kMissed, kMissed, CURLE_OK}));
   EXPECT_EQ(server.requests(), 3u);
   EXPECT_EQ(server.connections(), 1u) << "connections outlive handles";
+}
+
+/// Waits for an attempt that never comes.
+class NeverBegins final : public HttpTask {
+ public:
+  explicit NeverBegins(std::atomic<int>& given_up) : given_up_(given_up) {}
+  std::optional<Next> prepare(CURL*) override { return base::Clock::now() + std::chrono::hours(1); }
+  Next ended(CURLcode) override { return std::nullopt; }
+  bool cancelled() const noexcept override { return false; }
+  void give_up(Status why) noexcept override {
+    if (why.code() == StatusCode::kCancelled) ++given_up_;
+  }
+
+ private:
+  std::atomic<int>& given_up_;
+};
+
+TEST(HttpLoopsMemoryAttack, ALoopEndsWithoutMemoryToSayWhy) {
+  bool failed = true;
+  for (long n = 1; failed; ++n) {
+    ASSERT_LT(n, 1'000);
+    std::atomic<int> given_up = 0;
+    auto loop = std::make_unique<HttpLoop>(8);
+    ASSERT_TRUE(loop->start());
+    for (int i = 0; i < 3; ++i) loop->submit(std::make_unique<NeverBegins>(given_up));
+    const service::test::FailingMemory memory(n);
+    loop.reset();
+    EXPECT_EQ(given_up, 3) << "allocation " << n;
+    failed = memory.failed();
+  }
 }
 
 }  // namespace

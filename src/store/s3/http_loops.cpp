@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/no_memory.hpp>
 #include <base/start_thread.hpp>
 #include <store/s3/http_loops.hpp>
 #include <utility>
@@ -64,7 +65,7 @@ void HttpLoop::run() noexcept {
     while (!list->empty()) {
       const auto entry = list->begin();
       if (entry->easy) curl_multi_remove_handle(multi_.get(), entry->easy.get());
-      entry->task->give_up(Status(StatusCode::kCancelled, "the store is being closed"));
+      entry->task->give_up(base::status_of(StatusCode::kCancelled, "the store is being closed"));
       list->erase(entry);
     }
   }
