@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <algorithm>
+#include <base/adopted_socket.hpp>
 #include <base/passed_files.hpp>
 #include <cerrno>
 #include <cstddef>
@@ -164,24 +165,15 @@ Result<ListeningSocket> open_listener(const Endpoint& endpoint, bool joins) {
 }
 
 Result<ListeningSocket> adopt_listener(base::FileDescriptor fd, const std::string& what) {
-  const auto option = [&](int name) {
-    int value = -1;
-    socklen_t size = sizeof value;
-    return ::getsockopt(fd.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
-  };
-  const int family = option(SO_DOMAIN);
-  const bool known = family == AF_INET || family == AF_INET6 || family == AF_UNIX;
-  if (!known || option(SO_TYPE) != SOCK_STREAM || option(SO_ACCEPTCONN) != 1) {
+  const int family = base::family_of_listening(fd.get(), SOCK_STREAM);
+  if (family != AF_INET && family != AF_INET6 && family != AF_UNIX) {
     return fail(Status(StatusCode::kInvalidInput,
                        "found something else; accepted: a listening stream socket")
                     .about(what));
   }
-  const int flags = ::fcntl(fd.get(), F_GETFL);
-  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
-      ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) {
-    return refuse(what, "set up the socket", errno);
+  if (const int error = base::adopt_socket(fd.get(), family); error != 0) {
+    return refuse(what, "set up the socket", error);
   }
-  if (family == AF_UNIX) base::refuse_files(fd.get());
   std::string name = name_of_socket(fd.get());
   return ListeningSocket{std::move(fd), family, std::move(name), {}, false, true};
 }

@@ -1,9 +1,9 @@
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <base/adopted_socket.hpp>
 #include <base/passed_files.hpp>
 #include <base/unix_address.hpp>
 #include <cerrno>
@@ -92,24 +92,15 @@ Result<SocketFile> SocketFile::listen(const std::string& path, mode_t mode) {
 }
 
 Result<SocketFile> SocketFile::adopt(base::FileDescriptor fd) {
-  const auto option = [&](int name) {
-    int value = -1;
-    socklen_t size = sizeof value;
-    return ::getsockopt(fd.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
-  };
-  if (option(SO_DOMAIN) != AF_UNIX || option(SO_TYPE) != SOCK_SEQPACKET ||
-      option(SO_ACCEPTCONN) != 1) {
+  if (base::family_of_listening(fd.get(), SOCK_SEQPACKET) != AF_UNIX) {
     return fail(StatusCode::kInvalidInput,
                 "found something else; accepted: a listening Unix socket of sequential packets");
   }
-  const int flags = ::fcntl(fd.get(), F_GETFL);
-  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
-      ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) {
-    return fail(refused("a socket", "cannot set it up", errno));
+  if (const int error = base::adopt_socket(fd.get(), AF_UNIX); error != 0) {
+    return fail(refused("a socket", "cannot set it up", error));
   }
   SocketFile made;
   made.socket_ = std::move(fd);
-  base::refuse_files(made.socket_.get());
   return made;
 }
 
