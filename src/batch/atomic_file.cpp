@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <stdio.h>
 #include <array>
+#include <base/errno_code.hpp>
 #include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/temporary_file.hpp>
@@ -19,11 +20,9 @@ bool concerns_every_file(int error) {
     case EDQUOT:
     case EROFS:
     case EIO:
-    case EMFILE:
-    case ENFILE:
       return true;
     default:
-      return false;
+      return base::is_shortage(error);
   }
 }
 

@@ -22,8 +22,8 @@ struct WriteOptions {
   bool in_root = false;                 ///< the folder is the one that all outputs lie in or below
 };
 
-/// io_error while writing `path`; environment is set for ENOSPC, EDQUOT, EROFS, EIO, EMFILE and
-/// ENFILE.
+/// io_error() while writing `path`; environment is set for ENOSPC, EDQUOT, EROFS, EIO and shortages
+/// of descriptors or memory.
 [[nodiscard]] WriteError write_error(const std::string& path, std::string_view doing, int error);
 
 /// The same while making a file or folder in another folder. @param in_root  that one is the folder

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
+#include <base/errno_code.hpp>
 #include <batch/posix_file.hpp>
 #include <cerrno>
 #include <system_error>
@@ -9,7 +10,8 @@ namespace framewire::batch {
 Status io_error(const std::string& path, std::string_view doing, int error_number) {
   // std::strerror may share a buffer between threads; generic_category does not.
   const std::string reason = std::generic_category().message(error_number);
-  return Status(StatusCode::kIoError, fmt::format("cannot {}: {}", doing, reason)).about(path);
+  return Status(base::code_of_errno(error_number), fmt::format("cannot {}: {}", doing, reason))
+      .about(path);
 }
 
 int write_all(int fd, std::span<const std::uint8_t> bytes) noexcept {

@@ -8,7 +8,8 @@
 
 namespace framewire::batch {
 
-/// io_error about `path`: "cannot write: No space left on device".
+/// About `path`: "cannot write: No space left on device". @return io_error, or busy for a shortage
+/// of descriptors or memory (base/errno_code.hpp)
 [[nodiscard]] Status io_error(const std::string& path, std::string_view doing, int error_number);
 
 /// Writes all bytes, whatever pieces the kernel takes. @return 0, or errno

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <base/errno_code.hpp>
 #include <base/file_descriptor.hpp>
 #include <base/read_file.hpp>
 #include <cerrno>
@@ -21,10 +22,10 @@ Result<std::optional<std::string>> read_small_file(const std::string& path, std:
   const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    return refuse(StatusCode::kIoError, std::strerror(errno));
+    return refuse(base::code_of_errno(errno), std::strerror(errno));
   }
   auto text = base::read_text(file.get(), max_bytes + 1);
-  if (!text) return refuse(StatusCode::kIoError, std::strerror(text.error()));
+  if (!text) return refuse(base::code_of_errno(text.error()), std::strerror(text.error()));
   if (text->size() > max_bytes) {
     return refuse(StatusCode::kTooLarge, "has more than " + std::to_string(max_bytes) + " bytes");
   }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <future>
 #include <optional>
+#include <tests/support/no_descriptors.hpp>
 #include <tests/transport/probe.hpp>
 #include <tests/transport/strangers.hpp>
 #include <thread>
@@ -20,6 +21,7 @@
 #include <transport/session/greetings.hpp>
 #include <transport/session/handshakes.hpp>
 #include <transport/session/listener.hpp>
+#include <transport/wire/socket.hpp>
 #include <transport/wire/tls.hpp>
 
 namespace framewire::transport {
@@ -217,6 +219,18 @@ double cpu_seconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
   return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+// A shortage passes: busy, as where a connection is to be accepted.
+TEST(TransportShortage, OfDescriptorsIsBusy) {
+  const framewire::test::NoDescriptors none;
+  const wire::Address address{"127.0.0.1", 0};
+  const auto port = wire::listen_on(address);
+  ASSERT_FALSE(port);
+  EXPECT_EQ(port.error().code(), StatusCode::kBusy) << port.error().to_string();
+  const auto socket = wire::connect_to(address, Clock::now() + seconds(1));
+  ASSERT_FALSE(socket);
+  EXPECT_EQ(socket.error().code(), StatusCode::kBusy) << socket.error().to_string();
 }
 
 // Without descriptors the listener neither spins nor ends.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <base/ascii.hpp>
+#include <base/errno_code.hpp>
 #include <base/nanoseconds.hpp>
 #include <base/read_file.hpp>
 #include <cerrno>
@@ -35,7 +36,8 @@ Result<base::FileDescriptor> open_root(const std::string& path) {
   base::FileDescriptor root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
   if (!root.valid() || ::fstat(root.get(), &status) != 0) {
-    return refuse(StatusCode::kIoError, path, std::generic_category().message(errno));
+    const int error = errno;
+    return refuse(base::code_of_errno(error), path, std::generic_category().message(error));
   }
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return refuse(StatusCode::kDenied, path,

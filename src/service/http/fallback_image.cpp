@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <base/errno_code.hpp>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
@@ -23,8 +24,9 @@ Result<FallbackImage> FallbackImage::open(const ServiceSettings& settings, Pictu
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    const std::string reason = std::generic_category().message(errno);
-    return refuse(StatusCode::kIoError, "fallback-image: cannot open: " + reason);
+    const int error = errno;
+    const std::string reason = std::generic_category().message(error);
+    return refuse(base::code_of_errno(error), "fallback-image: cannot open: " + reason);
   }
   std::string bytes;
   char part[65536];

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <base/ascii.hpp>
+#include <base/errno_code.hpp>
 #include <fstream>
 #include <map>
 #include <service/http/blocking_file.hpp>
@@ -35,7 +36,9 @@ Result<std::string> read(const std::string& path) {
                   "presets-file: found a device or pipe; accepted: a regular file", path);
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) return refuse(StatusCode::kIoError, "presets-file: cannot be opened", path);
+  if (!file) {
+    return refuse(base::code_of_errno(errno), "presets-file: cannot be opened", path);
+  }
   std::string text(kMaxPresetsBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return refuse(StatusCode::kIoError, "presets-file: cannot be read", path);

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <algorithm>
 #include <base/adopted_socket.hpp>
+#include <base/errno_code.hpp>
 #include <base/passed_files.hpp>
 #include <cerrno>
 #include <cstddef>
@@ -27,7 +28,7 @@ union SocketAddress {
 };
 
 tl::unexpected<Status> refuse(const std::string& name, const char* what, int error) {
-  return fail(Status(StatusCode::kIoError,
+  return fail(Status(base::code_of_errno(error),
                      fmt::format("cannot {}: {}", what, std::generic_category().message(error)))
                   .about(name));
 }

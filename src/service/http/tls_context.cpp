@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/errno_code.hpp>
 #include <base/file_descriptor.hpp>
 #include <base/read_file.hpp>
 #include <cerrno>
@@ -62,7 +63,7 @@ Result<std::string> read_file(const std::string& path) {
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts {};
   const auto unreadable = [&](int error) {
-    return refuse_file(StatusCode::kIoError, path,
+    return refuse_file(base::code_of_errno(error), path,
                        fmt::format("the certificate cannot be read: {}", std::strerror(error)));
   };
   if (!file.valid() || ::fstat(file.get(), &facts) != 0) return unreadable(errno);

@@ -4,6 +4,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <base/adopted_socket.hpp>
+#include <base/errno_code.hpp>
 #include <base/passed_files.hpp>
 #include <base/unix_address.hpp>
 #include <cerrno>
@@ -17,7 +18,7 @@ namespace {
 constexpr int kBacklog = 128;
 
 Status refused(const std::string& path, std::string_view what, int error) {
-  return Status(StatusCode::kIoError,
+  return Status(base::code_of_errno(error),
                 fmt::format("{}: {}", what, std::generic_category().message(error)))
       .about(path);
 }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/errno_code.hpp>
 #include <base/wait_for.hpp>
 #include <cerrno>
 #include <cstring>
@@ -17,10 +18,9 @@ namespace {
 using base::FileDescriptor;
 
 tl::unexpected<Status> failure(const std::string& program, std::string_view doing, int error) {
-  const bool full = error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
-  return fail(Status(full ? StatusCode::kBusy : StatusCode::kIoError,
-                     fmt::format("cannot {}: {}", doing, std::strerror(error)))
-                  .about(program));
+  return fail(
+      Status(base::code_of_errno(error), fmt::format("cannot {}: {}", doing, std::strerror(error)))
+          .about(program));
 }
 
 struct Pipe {

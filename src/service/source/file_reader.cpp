@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/errno_code.hpp>
 #include <base/nanoseconds.hpp>
 #include <cerrno>
 #include <service/source/fetch_error.hpp>
@@ -52,7 +53,8 @@ Fetched<bool> fill(int file, const ReadBounds& bounds, Body& body,
     if (count > 0) {
       body.advance(static_cast<std::size_t>(count));
     } else if (errno != EINTR) {
-      return fail_fetch(FetchErrorKind::kIo, std::generic_category().message(errno));
+      return fail_fetch(base::is_shortage(errno) ? FetchErrorKind::kBusy : FetchErrorKind::kIo,
+                        std::generic_category().message(errno));
     }
     if (between) between();
   }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <base/errno_code.hpp>
 #include <cerrno>
 #include <cstring>
 #include <service/source/fetch_error.hpp>
@@ -68,13 +69,9 @@ tl::unexpected<FetchError> refused(int error) {
     case ENAMETOOLONG:
     case EISDIR:
       return fail_fetch(FetchErrorKind::kNotFound, describe(error));
-    case EAGAIN:  // somebody renames on the way, all the time
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-      return fail_fetch(FetchErrorKind::kBusy, describe(error));
-    default:
-      return fail_fetch(FetchErrorKind::kIo, describe(error));
+    default:  // EAGAIN, a shortage elsewhere: somebody renames on the way, all the time
+      return fail_fetch(base::is_shortage(error) ? FetchErrorKind::kBusy : FetchErrorKind::kIo,
+                        describe(error));
   }
 }
 
@@ -85,14 +82,14 @@ Result<FileRoot> FileRoot::open(const std::string& folder) {
   result.root_ = base::FileDescriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!result.root_.valid()) {
     return fail(
-        Status(StatusCode::kIoError, fmt::format("the root of sources: {}", describe(errno)))
+        Status(base::code_of_errno(errno), fmt::format("the root of sources: {}", describe(errno)))
             .about(folder));
   }
   // O_PATH asks for no right to the folder itself; to look for "." in it is what a request will do.
   const base::FileDescriptor entered(
       ::openat(result.root_.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!entered.valid()) {
-    return fail(Status(StatusCode::kIoError,
+    return fail(Status(base::code_of_errno(errno),
                        fmt::format("the root of sources cannot be entered: {}; accepted: a folder "
                                    "that the user of the service may search",
                                    describe(errno)))

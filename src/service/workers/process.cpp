@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <array>
+#include <base/errno_code.hpp>
 #include <cerrno>
 #include <memory>
 #include <service/workers/handshake.hpp>
@@ -20,8 +21,7 @@ namespace framewire::service::workers {
 namespace {
 
 tl::unexpected<Status> cannot_start(const char* what, int error) {
-  const bool scarce = error == EMFILE || error == ENFILE || error == EAGAIN || error == ENOMEM;
-  return fail(scarce ? StatusCode::kBusy : StatusCode::kIoError,
+  return fail(base::code_of_errno(error),
               fmt::format("{}: {}", what, std::generic_category().message(error)));
 }
 

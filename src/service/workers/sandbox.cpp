@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <base/errno_code.hpp>
 #include <cerrno>
 #include <initializer_list>
 #include <memory>
@@ -16,7 +17,7 @@ namespace framewire::service::workers {
 namespace {
 
 tl::unexpected<Status> cannot_confine(const char* what, int error) {
-  return fail(StatusCode::kIoError,
+  return fail(base::code_of_errno(error),
               fmt::format("{}: {}", what, std::generic_category().message(error)));
 }
 

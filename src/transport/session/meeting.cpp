@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <algorithm>
+#include <base/errno_code.hpp>
 #include <base/file_descriptor.hpp>
 #include <base/passed_files.hpp>
 #include <base/random.hpp>
@@ -51,13 +52,17 @@ Result<MeetingPoint> MeetingPoint::open() {
   for (auto* const secret : {&bits.place, &bits.client_token, &bits.server_token}) {
     if (auto random = base::fill_random(*secret); !random) return fail(random.error());
   }
+  const auto no_socket = [] {
+    return fail(base::code_of_errno(errno), "no Unix socket can be had");
+  };
   point.listener_ = local_socket();
+  if (!point.listener_.valid()) return no_socket();
   const LocalName name = name_of(bits);
   base::refuse_files(point.listener_.get());
   if (::bind(point.listener_.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
           0 ||
       ::listen(point.listener_.get(), kBacklog) != 0) {
-    return fail(StatusCode::kIoError, "no Unix socket can be had");
+    return no_socket();
   }
   return point;
 }

@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <base/errno_code.hpp>
 #include <base/file_descriptor.hpp>
 #include <base/read_file.hpp>
 #include <cerrno>
@@ -59,7 +60,7 @@ void Secret::wipe() noexcept {
 
 Result<Secret> read_secret(const std::string& path, std::string_view what, std::size_t max_bytes) {
   const auto unreadable = [&](int error) {
-    return fail(Status(StatusCode::kIoError,
+    return fail(Status(base::code_of_errno(error),
                        fmt::format("{} cannot be read: {}", what, std::strerror(error)))
                     .about(path));
   };

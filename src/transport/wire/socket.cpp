@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <algorithm>
+#include <base/errno_code.hpp>
 #include <base/file_descriptor.hpp>
 #include <base/wait_for.hpp>
 #include <cerrno>
@@ -63,7 +64,7 @@ void configure(int fd) noexcept {
 Result<FileDescriptor> try_connect(const addrinfo& to, const Address& address,
                                    Clock::time_point deadline, const std::stop_token& stop) {
   FileDescriptor socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return fail(StatusCode::kIoError, "no socket: " + reason());
+  if (!socket.valid()) return fail(base::code_of_errno(errno), "no socket: " + reason());
   configure(socket.get());
   if (::connect(socket.get(), to.ai_addr, to.ai_addrlen) == 0) return socket;
   if (errno == EINPROGRESS) {
@@ -144,11 +145,11 @@ Result<FileDescriptor> listen_on(const Address& address) {
   if (!found) return fail(found.error());
   const addrinfo& to = **found;
   FileDescriptor socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return fail(StatusCode::kIoError, "no socket: " + reason());
+  if (!socket.valid()) return fail(base::code_of_errno(errno), "no socket: " + reason());
   set(socket.get(), SOL_SOCKET, SO_REUSEADDR);
   if (::bind(socket.get(), to.ai_addr, to.ai_addrlen) != 0 ||
       ::listen(socket.get(), kBacklog) != 0) {
-    return fail(StatusCode::kIoError,
+    return fail(base::code_of_errno(errno),
                 fmt::format("cannot listen on {}:{}: {}", address.host, address.port, reason()));
   }
   return socket;
@@ -164,21 +165,13 @@ Result<std::optional<Caller>> accept_next(const FileDescriptor& listener) {
       configure(fd);
       return Caller{FileDescriptor(fd), origin_of(name)};
     }
-    switch (errno) {
-      case EAGAIN:
-        return std::nullopt;
-      case EMFILE:
-      case ENFILE:
-      case ENOBUFS:
-      case ENOMEM:
-        return fail(StatusCode::kBusy, "cannot accept a connection: " + reason());
-      case EBADF:
-      case EINVAL:
-      case ENOTSOCK:
-        return fail(StatusCode::kIoError, "cannot accept a connection: " + reason());
-      default:  // of one that has left again, or whose network has failed: accept(2), ERRORS
-        break;
+    const int error = errno;
+    if (error == EAGAIN) return std::nullopt;
+    const bool is_ours = error == EBADF || error == EINVAL || error == ENOTSOCK;
+    if (is_ours || base::is_shortage(error)) {
+      return fail(base::code_of_errno(error), "cannot accept a connection: " + reason());
     }
+    // Else of one that has left again, or whose network has failed: accept(2), ERRORS.
   }
 }
 
