@@ -211,7 +211,7 @@ class RemoteServer::Impl {
   /// A client's thread.
   void serve(Client& client) noexcept {
     auto kind = RemoteEvent::Kind::kRefused;
-    const Status end = [&]() -> Status {
+    Status end = [&]() -> Status {
       try {
         RemoteClientConnection& connection = *client.connection;
         if (client.refusal) {
@@ -231,13 +231,16 @@ class RemoteServer::Impl {
         return {StatusCode::kInternal, "an exception that nobody expected"};
       }
     }();
+    // Moved, not copied: nobody is here to answer where memory runs out.
+    RemoteEvent event{kind, {}, std::move(end)};
     std::unique_ptr<RemoteClientConnection> over;
     {
       const std::lock_guard lock(mutex_);
       over = std::move(client.connection);
+      event.peer = std::move(client.name);
     }
     over.reset();
-    tell({kind, client.name, end});
+    tell(event);
     const std::lock_guard lock(mutex_);
     client.done = true;
     changed_.notify_all();

@@ -1,6 +1,7 @@
 // Memory that runs out anywhere costs requests, and never leaves one unanswered.
 #include <algorithm>
 #include <array>
+#include <batch/runner.hpp>
 #include <tests/service/local/local_server_fixture.hpp>
 #include <tests/service/support/failing_memory.hpp>
 
@@ -65,6 +66,38 @@ TEST_F(LocalMemoryAttack, EveryAllocationOfAViewFails) {
         client.submit_view(jpeg, width(20), [&answers](const Result<ResizedView>&) { ++answers; });
       },
       1);
+}
+
+/// A batch frees its inputs where it is told that they were not handed in: then none may have been.
+TEST_F(LocalMemoryAttack, WhatABatchCouldNotBeginNobodyReads) {
+  const Bytes jpeg = photo();
+  const std::vector<std::span<const std::uint8_t>> files(3, jpeg);
+  start();
+  Client client = connect();
+  const batch::Hooks hooks = batch::hooks_of(client);
+  int thrown = 0;
+  bool failed = true;
+  for (long n = 1; failed; ++n) {
+    ASSERT_LT(n, 5'000) << "allocations without an end";
+    const std::uint64_t before = engine_->stats().host_images;
+    batch::PendingResults begun;
+    {
+      const FailingMemory memory(n);
+      try {
+        begun = hooks.begin_all(files, width(20));
+      } catch (const std::bad_alloc&) {
+        ++thrown;
+      }
+      client.drain();
+      failed = memory.failed();
+    }
+    if (begun) {
+      EXPECT_EQ(begun().size(), files.size());
+    } else {
+      ASSERT_EQ(engine_->stats().host_images, before) << "allocation " << n;
+    }
+  }
+  EXPECT_GT(thrown, 3);
 }
 
 }  // namespace

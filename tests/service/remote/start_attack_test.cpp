@@ -4,12 +4,15 @@
 #include <tests/service/remote/played_end.hpp>
 #include <tests/service/remote/remote_server_fixture.hpp>
 #include <tests/service/support/failing_events.hpp>
+#include <tests/service/support/failing_memory.hpp>
 #include <tests/service/support/failing_threads.hpp>
+#include <thread>
 
 namespace framewire::service::remote::test {
 namespace {
 
 using service::test::FailingEvents;
+using service::test::FailingMemory;
 using service::test::FailingThreads;
 using testing::HasSubstr;
 
@@ -62,6 +65,31 @@ TEST_F(RemoteStartAttack, EveryRefusalIsToldOfAndCounted) {
   EXPECT_TRUE(soon([&] { return count(RemoteEvent::Kind::kRefused) == kMany; }))
       << count(RemoteEvent::Kind::kRefused);
   EXPECT_EQ(counters_.refused_connections, kMany);
+}
+
+/// Memory that runs out while a client comes and leaves costs that client, however long its name.
+TEST_F(RemoteStartAttack, EveryAllocationOfAClientsLifeFails) {
+  write_keys("keys",
+             "a-name-that-is-too-long-for-the-string-itself 00112233445566778899aabbccddeeff\n");
+  start();
+  bool failed = true;
+  int unwelcome = 0;
+  for (long n = 1; failed; ++n) {
+    ASSERT_LT(n, 5'000) << "allocations without an end";
+    auto channel = transport::connect(address(), session());
+    ASSERT_TRUE(channel) << channel.error().to_string();
+    PlayedEnd client(std::move(*channel));
+    // Made by another thread, so that this one's allocations do not count.
+    std::optional<FailingMemory> memory;
+    std::thread([&] { memory.emplace(n); }).join();
+    unwelcome += client.greet() ? 0 : 1;
+    client.channel().close();
+    ASSERT_TRUE(soon([&] { return server_->stats().clients == 0; })) << "allocation " << n;
+    failed = memory->failed();
+    memory.reset();
+  }
+  EXPECT_GT(unwelcome, 3);
+  EXPECT_TRUE(connect().resize(photo(), width(20)));
 }
 
 }  // namespace
