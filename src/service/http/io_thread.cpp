@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/eventfd.h>
 #include <algorithm>
+#include <base/errno_code.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
@@ -86,7 +87,7 @@ Result<void> IoThread::prepare() {
   const auto event =
       std::make_shared<base::FileDescriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const int own = event->valid() ? ::fcntl(event->get(), F_DUPFD_CLOEXEC, 3) : -1;
-  if (own < 0) return fail(StatusCode::kIoError, "cannot make an eventfd");
+  if (own < 0) return fail(base::code_of_errno(errno), "cannot make an eventfd");
   answered_.assign(own);
   completions_ = std::make_shared<CompletionQueue>([event] {
     const std::uint64_t one = 1;
@@ -98,13 +99,14 @@ Result<void> IoThread::prepare() {
 Result<void> IoThread::listen(ListeningSocket listener, bool metrics) {
   boost::system::error_code error;
   Acceptor acceptor(context_);
-  acceptor.assign(stream_protocol(listener.family, listener.family == AF_UNIX ? 0 : IPPROTO_TCP),
-                  listener.fd.get(), error);
+  const stream_protocol protocol(listener.family, listener.family == AF_UNIX ? 0 : IPPROTO_TCP);
+  acceptor.assign(protocol, listener.fd.get(), error);
   if (error) {
-    return fail(Status(StatusCode::kIoError, error.message()).about(listener.name));
+    return fail(Status(base::code_of_errno(error.value()), error.message()).about(listener.name));
   }
   (void)listener.fd.release();
-  listeners_.push_back({std::move(acceptor), metrics, listener.tls, listener.inherited});
+  listeners_.push_back(
+      {std::move(acceptor), {protocol, metrics, listener.tls}, listener.inherited});
   return {};
 }
 
@@ -197,13 +199,13 @@ void IoThread::accept(std::size_t index) {
 void IoThread::on_accept(std::size_t index, std::uint64_t round,
                          const boost::system::error_code& error, Socket socket) {
   if (round != listeners_[index].round) {
-    if (!error) adopt(std::move(socket), listeners_[index]);
+    if (!error) adopt(std::move(socket), listeners_[index].arrival);
     return;
   }
   listeners_[index].accepting = false;
   if (!listeners_[index].acceptor.is_open()) {
     // Accepted just before the listener was closed: a client that counts on an answer.
-    if (!error) adopt(std::move(socket), listeners_[index]);
+    if (!error) adopt(std::move(socket), listeners_[index].arrival);
     return;
   }
   const bool none_left = error == boost::system::errc::too_many_files_open ||
@@ -211,17 +213,14 @@ void IoThread::on_accept(std::size_t index, std::uint64_t round,
                          error == boost::system::errc::no_buffer_space ||
                          error == boost::system::errc::not_enough_memory;
   // Where descriptors have run out, accepting again at once would only spin: the next tick does.
-  if (none_left) {
-    (void)make_room(false, {});
-    return;
-  }
+  if (none_left) return make_room_for_descriptors();
   // The next one first: adopt() may throw.
   accept(index);
-  if (!error) adopt(std::move(socket), listeners_[index]);
+  if (!error) adopt(std::move(socket), listeners_[index].arrival);
 }
 
-void IoThread::adopt(Socket socket, const Listener& listener) {
-  const bool metrics = listener.metrics;
+void IoThread::adopt(Socket socket, const Arrival& arrival) {
+  const bool metrics = arrival.metrics;
   Peer peer = peer_of(socket.native_handle());
   peer.metrics_listener = metrics;
   const std::uint64_t for_metrics = shared_.metrics_connections.load();
@@ -229,13 +228,16 @@ void IoThread::adopt(Socket socket, const Listener& listener) {
                         ? for_metrics >= kMaxMetricsConnections
                         : shared_.connections.load() >= settings().max_connections + for_metrics;
   if (full && !make_room(metrics, peer.client)) {
-    if (!metrics) shared_.metrics.refused_connections.add();
-    // Under TLS an answer would cost what there is too much of.
-    if (!listener.tls) refuse(std::move(socket));
-    return;
+    if (hand_on(socket, arrival, peer.client)) return;
+    if (!make_room_for(arrival, peer.client)) {
+      if (!metrics) shared_.metrics.refused_connections.add();
+      // Under TLS an answer would cost what there is too much of.
+      if (!arrival.tls) refuse(std::move(socket));
+      return;
+    }
   }
   std::unique_ptr<TlsSession> tls;
-  if (listener.tls && (tls = begin_tls(socket.native_handle())) == nullptr) return;
+  if (arrival.tls && (tls = begin_tls(socket.native_handle())) == nullptr) return;
   const int on = 1;
   (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   auto connection = std::make_shared<Http1Connection>(
@@ -295,7 +297,7 @@ void IoThread::accept_what_waits(Listener& listener) {
     listener.acceptor.accept(socket, error);
     if (error) return;
     try {
-      adopt(std::move(socket), listener);
+      adopt(std::move(socket), listener.arrival);
     } catch (const std::bad_alloc&) {
       return;  // nobody could be told
     }
@@ -347,6 +349,7 @@ void IoThread::tick() {
   for (const auto& connection : late) connection->tick(now);
   make_way(now);
   find_stalled(now);
+  count_waiting();
 }
 
 std::string_view IoThread::date() {

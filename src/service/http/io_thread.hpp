@@ -105,11 +105,24 @@ class IoThread {
   void on_accept(std::size_t index, std::uint64_t round, const boost::system::error_code& error,
                  Socket socket);
   struct Listener;
-  void adopt(Socket socket, const Listener& listener);
+  /// How a client has come.
+  struct Arrival {
+    boost::asio::generic::stream_protocol protocol;
+    bool metrics = false;
+    bool tls = false;
+    bool handed_on = false;  ///< by another thread
+  };
+  void adopt(Socket socket, const Arrival& arrival);
   [[nodiscard]] std::unique_ptr<TlsSession> begin_tls(int fd);
   bool make_room_for_handshake();
   void refuse(Socket socket) noexcept;
   bool make_room(bool metrics, ClientKey newcomer);
+  bool make_room_for(const Arrival& arrival, ClientKey newcomer);
+  [[nodiscard]] IoThread* take_waiting_place() noexcept;
+  [[nodiscard]] bool hand_on(Socket& socket, const Arrival& arrival, ClientKey newcomer);
+  void adopt_handed_on(int fd, Arrival arrival);
+  void make_room_for_descriptors();
+  void count_waiting() noexcept;
   void find_stalled(Connection::Clock::time_point now);
   bool displace_stalled(Connection::Clock::time_point now, bool any);
   [[nodiscard]] bool beyond_share(ClientKey client) const noexcept;
@@ -128,8 +141,7 @@ class IoThread {
 
   struct Listener {
     Acceptor acceptor;
-    bool metrics = false;
-    bool tls = false;
+    Arrival arrival;
     bool inherited = false;
     bool accepting = false;
     std::uint64_t round = 0;  ///< of accepting; what belongs to an earlier one begins no other
@@ -147,6 +159,9 @@ class IoThread {
   std::mutex next_snapshot_mutex_;
   SnapshotRef next_snapshot_;
   std::atomic<std::int64_t> last_tick_ns_{0};
+  /// Connections that waited for a request at the last tick, less those that other threads have
+  /// sent newcomers for since.
+  std::atomic<std::uint64_t> waiting_{0};
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<Listener> listeners_;

@@ -1,5 +1,7 @@
 // Which connection, handshake, body, original or answer gives way to others.
 #include <algorithm>
+#include <base/file_descriptor.hpp>
+#include <memory>
 #include <service/http/images.hpp>
 #include <service/http/io_thread.hpp>
 
@@ -23,8 +25,7 @@ bool IoThread::beyond_share(ClientKey client) const noexcept {
 // Closes the connection that has waited longest without a whole request: one of the newcomer's own
 // address if that has its share, else one of an address that has. Where there is none, the
 // newcomer's address still gets its share: of an address that has more, the connection that gets
-// nowhere by its client's fault; else any that waits; else one that gets nowhere so far.
-// Connections of other threads are theirs to close: each thread has about as many.
+// nowhere by its client's fault; else any that waits.
 bool IoThread::make_room(bool metrics, ClientKey newcomer) {
   const bool own_alone = !metrics && beyond_share(newcomer);
   Connection* oldest = nullptr;
@@ -40,11 +41,86 @@ bool IoThread::make_room(bool metrics, ClientKey newcomer) {
     }
   }
   const bool takes_share = !metrics && !own_alone && !oldest_is_greedy;
-  const auto now = Connection::Clock::now();
-  if (takes_share && displace_stalled(now, false)) return true;
-  if (oldest == nullptr) return takes_share && displace_stalled(now, true);
+  if (takes_share && displace_stalled(Connection::Clock::now(), false)) return true;
+  if (oldest == nullptr) return false;
   oldest->close();
   return true;
+}
+
+// Where nobody waits, here or elsewhere: closes a connection that gets nowhere so far, of an
+// address that has more than its share.
+bool IoThread::make_room_for(const Arrival& arrival, ClientKey newcomer) {
+  return !arrival.metrics && !beyond_share(newcomer) &&
+         displace_stalled(Connection::Clock::now(), true);
+}
+
+void IoThread::count_waiting() noexcept {
+  const auto waiting = std::ranges::count_if(connections_, [](const auto& entry) {
+    return !entry.second->metrics_listener() && entry.second->between_requests();
+  });
+  waiting_.store(static_cast<std::uint64_t>(waiting), std::memory_order_relaxed);
+}
+
+// The other thread on which most connections wait, which has one less from now on. So a crowd sends
+// each thread no more newcomers than it has places for, however many come between two ticks.
+// @return null where none waits
+IoThread* IoThread::take_waiting_place() noexcept {
+  IoThread* best = nullptr;
+  std::uint64_t most = 0;
+  for (IoThread* const other : shared_.io_threads) {
+    const std::uint64_t waiting = other->waiting_.load(std::memory_order_relaxed);
+    if (other == this || waiting <= most) continue;
+    best = other;
+    most = waiting;
+  }
+  if (best == nullptr) return nullptr;
+  // Others may have taken the place, or the thread have counted anew, since it was looked at.
+  while (!best->waiting_.compare_exchange_weak(most, most - 1, std::memory_order_relaxed)) {
+    if (most == 0) return nullptr;
+  }
+  return best;
+}
+
+// Hands a newcomer to another thread, where a connection waits and none does here: once, and not of
+// an address that has its share, which displaces its own alone.
+// @return whether the socket is another thread's now
+bool IoThread::hand_on(Socket& socket, const Arrival& arrival, ClientKey newcomer) {
+  // Who drains counts connections, of which this is none while it is on its way.
+  const bool stays =
+      arrival.metrics || arrival.handed_on || beyond_share(newcomer) || shared_.draining.load();
+  IoThread* const other = stays ? nullptr : take_waiting_place();
+  if (other == nullptr) return false;
+  const auto kept = std::make_shared<base::FileDescriptor>();
+  boost::system::error_code error;
+  const int fd = socket.release(error);
+  if (error) return false;
+  *kept = base::FileDescriptor(fd);
+  Arrival there = arrival;
+  there.handed_on = true;
+  // Where memory has run out the socket is closed, as nobody could be told.
+  (void)other->post([other, kept, there] { other->adopt_handed_on(kept->release(), there); });
+  return true;
+}
+
+void IoThread::adopt_handed_on(int fd, Arrival arrival) {
+  base::FileDescriptor kept(fd);
+  boost::system::error_code error;
+  Socket socket(context_);
+  socket.assign(arrival.protocol, fd, error);
+  if (error) return;
+  (void)kept.release();
+  adopt(std::move(socket), arrival);
+}
+
+// Descriptors are the process's: whichever thread has a connection that waits can free one.
+void IoThread::make_room_for_descriptors() {
+  if (make_room(false, {})) return;
+  IoThread* const other = take_waiting_place();
+  if (other == nullptr) {
+    (void)displace_stalled(Connection::Clock::now(), true);
+  } else {
+    (void)other->post([other] { (void)other->make_room(false, {}); });
+  }
 }
 
 // Puts the connections that get nowhere in order, of addresses that have their share: once in a

@@ -198,6 +198,7 @@ Result<void> Server::Parts::make_io_threads(const ServiceSettings& settings) {
   for (unsigned i = 0; i < thread_count(settings); ++i) {
     ios.push_back(std::make_unique<IoThread>(shared, with_own_count(*snapshot)));
     if (auto made = ios.back()->prepare(); !made) return made;
+    shared.io_threads.push_back(ios.back().get());
   }
   return {};
 }

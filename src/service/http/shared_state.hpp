@@ -12,6 +12,7 @@
 #include <service/http/settings.hpp>
 #include <service/http/tls_context.hpp>
 #include <service/pictures/picture_engine.hpp>
+#include <vector>
 
 namespace framewire::service::http {
 
@@ -19,6 +20,7 @@ namespace framewire::service::http {
 using RunAside = std::function<bool(std::function<void()>)>;
 
 class Images;
+class IoThread;
 
 struct SharedState {
   SharedState(const ServiceSettings& from, PictureEngine& pictures, LogSink sink)
@@ -40,6 +42,7 @@ struct SharedState {
   RunAside run_scrape;  ///< as run_aside, for metrics alone: pictures to inspect do not delay them
   std::function<cache::Stats()> cache_stats;  ///< empty: there is no cache
   Images* images = nullptr;
+  std::vector<IoThread*> io_threads;  ///< from before the first runs until the last has ended
   std::atomic<std::uint64_t> connections{0};          ///< all
   AddressCounts addresses;                            ///< of the connections but those for metrics
   std::atomic<std::uint64_t> metrics_connections{0};  ///< those of the listener for metrics

@@ -169,6 +169,40 @@ TEST(HttpDisplacement, WhatWaitsGoesBeforeWork) {
   }
 }
 
+// The kernel gives each connection to some thread: mostly one comes to another than the connection
+// that waits.
+TEST(HttpDisplacement, WhatWaitsMakesRoomWhicheverThreadANewcomerComesTo) {
+  ServiceSettings settings = few_places();
+  settings.threads = 4;
+  settings.client_share_percent = 100;  // so that nothing that is in work gives way
+  TestServer server(settings);
+  framewire::test::HeldEngine held(server.engine(), 1);
+  std::list<TestClient> working;
+  for (std::size_t i = 0; i + 1 < kPlaces; ++i) {
+    ASSERT_TRUE(working.emplace_back(server.endpoint())
+                    .send(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16)))));
+  }
+  ASSERT_TRUE(within_a_minute([&] { return server.server().state().requests >= kPlaces - 1; }));
+  std::list<OtherAddress> waiting;
+  EXPECT_TRUE(waiting.emplace_back(server.endpoint()).answers());
+  ASSERT_TRUE(all_taken(server));
+  // A newcomer takes the place of the one before. A thread that is kept from running tells of its
+  // connections late: not each newcomer must find one.
+  constexpr int kNewcomers = 20;
+  int served = 0;
+  for (int i = 0; i < kNewcomers; ++i) {
+    std::this_thread::sleep_for(300ms);  // so that threads have told what waits
+    served += waiting.emplace_back(server.endpoint()).answers() ? 1 : 0;
+  }
+  EXPECT_GE(served, kNewcomers - 4);
+  held.release();
+  for (TestClient& client : working) {
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+  }
+}
+
 // What has come of a body counts behind its end, too: others have been in work for longer.
 TEST(HttpDisplacement, ABodyThatHasComeIsProgress) {
   TestServer server(few_places());
