@@ -51,7 +51,7 @@ class IoThread {
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
 
-  /// Makes what may fail. @return io_error
+  /// Makes what may fail. @return busy where no descriptor is left
   [[nodiscard]] Result<void> prepare();
   /// Accepts from this socket, too. Before run() only.
   /// @param listener  its own descriptor, which is taken over

@@ -37,7 +37,7 @@ struct ListeningSocket {
 /// first one has it alone: another server at the same port is an error, not a partner. A socket's
 /// file that nobody listens on is replaced; its permissions are 0660 less what the umask takes.
 /// @param joins  a socket of this server has the port already
-/// @return io_error about the endpoint, with the system's reason
+/// @return io_error about the endpoint, with the system's reason; busy for a shortage
 [[nodiscard]] Result<ListeningSocket> open_listener(const Endpoint& endpoint, bool joins = false);
 
 /// A socket that whoever started the program opened: it is checked and named, never deleted. A TCP
@@ -48,7 +48,7 @@ struct ListeningSocket {
 [[nodiscard]] Result<ListeningSocket> adopt_listener(base::FileDescriptor fd,
                                                      const std::string& what);
 
-/// The same socket under a descriptor of its own. @return io_error
+/// The same socket under a descriptor of its own. @return busy where none is left
 [[nodiscard]] Result<ListeningSocket> duplicate(const ListeningSocket& socket);
 
 }  // namespace framewire::service::http

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <base/errno_code.hpp>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -69,7 +71,9 @@ Result<FabricAddress> address_of(const std::string& device, const std::string& r
   }
   const auto interfaces = interfaces_of(all / name, port);
   ifaddrs* raw = nullptr;
-  if (::getifaddrs(&raw) != 0) return fail(StatusCode::kIoError, "cannot list addresses of IP");
+  if (::getifaddrs(&raw) != 0) {
+    return fail(base::code_of_errno(errno), "cannot list addresses of IP");
+  }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> addresses(raw, ::freeifaddrs);
   FabricAddress found;
   for (const ifaddrs* one = raw; one != nullptr; one = one->ifa_next) {
