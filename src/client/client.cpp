@@ -1,8 +1,10 @@
+#include <base/no_memory.hpp>
 #include <base/start_thread.hpp>
 #include <client/local_session.hpp>
 #include <client/remote_session.hpp>
 #include <client/retries.hpp>
 #include <framewire/client.hpp>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -46,8 +48,13 @@ class Client::Impl {
     request.sink = std::move(order.sink);
     request.stop = std::move(order.stop);
   }
+  /// Where memory runs out for those that are left they are answered: others are under way.
   void submit(std::span<Order> orders) const {
-    while (!orders.empty()) orders = orders.subspan(session->submit(orders, true, {}));
+    try {
+      while (!orders.empty()) orders = orders.subspan(session->submit(orders, true, {}));
+    } catch (const std::bad_alloc&) {
+      for (Order& order : orders) client::answer(order, fail(base::no_memory()));
+    }
   }
 
   /// An `on_room` that the destructor waits for until it has been called, or let go: what it

@@ -163,7 +163,7 @@ Result<bool> LocalConnection::reserve_one(Order& order, std::vector<std::uint32_
   slots.push_back(index);
   return true;
 } catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "memory ran out");
+  return fail(base::no_memory());
 }
 
 /// Without the lock: until it is pushed nobody else touches a reserved slot, save cancel().

@@ -112,7 +112,7 @@ Status LocalConnection::serve() noexcept {
     }
     if (!going) why = going.error();
   } catch (...) {
-    why = Status(StatusCode::kBusy, "memory ran out");
+    why = base::no_memory();
   }
   // A server that is believed no more is to know. Another one learns when the socket is closed.
   if (server_lied_) (void)::shutdown(peer_.fd(), SHUT_RDWR);

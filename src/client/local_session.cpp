@@ -120,7 +120,7 @@ void LocalSession::take_what_is_left(LocalConnection& lost) {
     const std::lock_guard lock(mutex_);
     on_room_.insert(on_room_.end(), left.on_room.begin(), left.on_room.end());
   } catch (const std::bad_alloc&) {
-    for (Order& order : left.orders) answer(order, fail(StatusCode::kBusy, "memory ran out"));
+    for (Order& order : left.orders) answer(order, fail(base::no_memory()));
     tell_of_room(left.on_room);
     throw;
   }
@@ -174,7 +174,7 @@ void LocalSession::hand_in_again() {
         std::function<void()> again = [this] { hand_in_again(); };
         if (connection->hand_in({&first.order, 1}, false, again) == 0) return;
       } catch (const std::bad_alloc&) {
-        answer(first.order, fail(StatusCode::kBusy, "memory ran out"));
+        answer(first.order, fail(base::no_memory()));
       }
     }
     unanswered_.pop_front();

@@ -42,7 +42,7 @@ Result<InputSlice> RemoteSession::input_slice(std::size_t bytes) try {
   const std::shared_ptr<std::uint8_t[]> memory(new std::uint8_t[bytes]);
   return InputSlice{{memory.get(), bytes}, memory};
 } catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "memory ran out");
+  return fail(base::no_memory());
 }
 
 /// Why an order gets no further than here. Throws nothing: others of its group have slots already.
@@ -131,7 +131,7 @@ bool RemoteSession::prepare(std::uint32_t index) try {
   }
   return true;
 } catch (const std::bad_alloc&) {
-  fail_slot(index, {StatusCode::kBusy, "no memory"});
+  fail_slot(index, base::no_memory());
   return false;
 }
 

@@ -31,7 +31,7 @@ void RemoteSession::receive() noexcept {
       if (!connect_again(why)) break;
     }
   } catch (...) {
-    why = Status(StatusCode::kBusy, "no memory");
+    why = base::no_memory();
   }
   drop_connection();
   fail_all(why);

@@ -6,14 +6,6 @@
 
 namespace framewire::client {
 
-Status copy_of(const Status& status) noexcept {
-  try {
-    return status;
-  } catch (...) {
-    return {status.code(), std::string()};
-  }
-}
-
 Status used_up(const Order& order) noexcept try {
   return {StatusCode::kPeerLost,
           fmt::format("{} connections were lost while the server had this request", order.losses)};
@@ -34,7 +26,7 @@ Result<Resized> copy_out(const Order& order, Report report, std::span<const std:
     }
     result->report = std::move(report);
   } catch (const std::bad_alloc&) {
-    result = fail(StatusCode::kBusy, "no memory");
+    result = fail(base::no_memory());
   }
   return result;
 }

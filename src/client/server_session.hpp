@@ -1,6 +1,7 @@
 // A client's connection to a server, whatever carries it.
 #pragma once
 
+#include <base/no_memory.hpp>
 #include <client/options_texts.hpp>
 #include <client/outstanding.hpp>
 #include <cstddef>
@@ -63,8 +64,7 @@ class ServerSession {
   OptionsTexts options_;
 };
 
-/// Without memory for more, at least the code.
-[[nodiscard]] Status copy_of(const Status& status) noexcept;
+using base::copy_of;
 /// Copies a stream to where an order wants it. @return busy where memory ran out; errors of its
 /// sink
 [[nodiscard]] Result<Resized> copy_out(const Order& order, Report report,

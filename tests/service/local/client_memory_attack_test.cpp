@@ -14,9 +14,11 @@ class LocalMemoryAttack : public LocalServerTest {
  protected:
   /// Hands in a group with the n-th allocation failing, for each n until none fails any more. The
   /// client waits for all answers, or the test does not end.
-  void exhaust(const std::function<void(Client&, std::atomic<int>&)>& hand_in, int count) {
+  void exhaust(const std::function<void(Client&, std::atomic<int>&)>& hand_in, int count,
+               std::uint32_t slots = small_client().slots) {
     start();
     ClientOptions options = small_client();
+    options.slots = slots;
     options.input_bytes = 256 << 10;
     options.output_bytes = 128 << 10;
     for (long n = 1;; ++n) {
@@ -35,9 +37,7 @@ class LocalMemoryAttack : public LocalServerTest {
         client.drain();
         failed = memory.failed();
       }
-      if (!thrown) {
-        EXPECT_EQ(answers, count) << "allocation " << n;
-      }
+      EXPECT_EQ(answers, thrown ? 0 : count) << "allocation " << n;
       if (!failed) return;
     }
   }
@@ -57,6 +57,19 @@ TEST_F(LocalMemoryAttack, EveryAllocationOfAGroupFails) {
         client.submit(requests);
       },
       3);
+}
+
+TEST_F(LocalMemoryAttack, EveryAllocationOfAGroupBeyondAllSlotsFails) {
+  const Bytes jpeg = photo();
+  exhaust(
+      [&](Client& client, std::atomic<int>& answers) {
+        std::array<EngineRequest, 5> requests;
+        for (EngineRequest& request : requests) {
+          request = {jpeg, width(20), [&answers](const Result<Resized>&) { ++answers; }};
+        }
+        client.submit(requests);
+      },
+      5, 2);
 }
 
 TEST_F(LocalMemoryAttack, EveryAllocationOfAViewFails) {
