@@ -369,9 +369,12 @@ int MapIterator::traverse(visitproc visit, void* arg) const {
   Py_VISIT(owner_.ptr());
   Py_VISIT(source_.ptr());
   Py_VISIT(end_.ptr());
-  // Not to be cleared: the engine may read them. Whatever leads from an input back to here will be.
+  // bytes and bytearray, subclasses included, keep their memory until they are destroyed. Others,
+  // as memoryview and arrays of ctypes, are not visited: the collector would have them release it
+  // while the engine reads.
   for (const Slot& slot : slots_) {
-    if (slot.input) Py_VISIT(slot.input->lender());
+    PyObject* const lender = slot.input ? slot.input->lender() : nullptr;
+    if (lender != nullptr && (PyBytes_Check(lender) || PyByteArray_Check(lender))) Py_VISIT(lender);
   }
   return 0;
 }

@@ -9,6 +9,7 @@ import weakref
 
 import framewire
 import pytest
+from conftest import run
 
 
 @pytest.fixture
@@ -278,6 +279,51 @@ def test_a_cycle_with_an_input_is_collected(engine, photo):
     del one
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("lend", ["memoryview(mapped)", "(ctypes.c_char * len(jpeg)).from_buffer_copy(jpeg)"])
+def test_the_collector_leaves_what_the_engine_reads(lend):
+    """It has these release their memory, where it finds them in a cycle: in a process of its own, which would
+    crash."""
+    done = run(
+        f"""
+import ctypes, faulthandler, framewire, gc, io, mmap, weakref
+from PIL import Image
+faulthandler.enable()
+out = io.BytesIO()
+Image.effect_noise((4000, 3000), 90).save(out, "JPEG", quality=95)
+jpeg = out.getvalue()
+
+def lent():
+    mapped = mmap.mmap(-1, len(jpeg))
+    mapped[:] = jpeg
+    return {lend}
+
+class Source:
+    def __init__(self, engine, inputs):
+        self.inputs = inputs
+        self.unread = list(inputs)
+        self.answers = engine.map(self, size="3000x", window=4)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.unread.pop()
+
+engine = framewire.Engine("turbo", threads=1)
+gc.disable()
+inputs = [lent() for _ in range(4)]  # made first, and so cleared first
+source = Source(engine, inputs)
+next(source.answers)
+gone = weakref.ref(source)
+del source, inputs
+gc.collect()
+engine.close()
+print("collected" if gone() is None else "kept")
+"""
+    )
+    assert (done.returncode, done.stdout) == (0, "collected\n"), done.stderr
 
 
 def test_inputs_are_let_go_of_with_their_answers(engine, photo):
