@@ -147,9 +147,12 @@ void OutputTensor::take(nb::handle object, const OutputTerms& terms) {
 OutputTensor::~OutputTensor() { release(); }
 
 void OutputTensor::release() noexcept {
-  if (has_view_) PyBuffer_Release(&view_);
-  if (old_ != nullptr && old_->deleter != nullptr) old_->deleter(old_);
-  if (versioned_ != nullptr && versioned_->deleter != nullptr) versioned_->deleter(versioned_);
+  // Each may run Python code: __release_buffer__(), or the end of what an exporter's deleter drops.
+  if (has_view_) call_python([this] { PyBuffer_Release(&view_); });
+  if (old_ != nullptr && old_->deleter != nullptr) call_python([this] { old_->deleter(old_); });
+  if (versioned_ != nullptr && versioned_->deleter != nullptr) {
+    call_python([this] { versioned_->deleter(versioned_); });
+  }
 }
 
 bool OutputTensor::take_buffer(nb::handle object, const OutputTerms& terms) {

@@ -71,6 +71,11 @@ time.sleep(0.2)
         assert (done.returncode, done.stderr) == (0, "")
 
 
+buffers_of_python = pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="Python code lends buffers from Python 3.12 on"
+)
+
+
 @pytest.mark.parametrize("call", [
     "decoder.decode(slow(small))",
     "decoder.decode([small], slow(None, 1))",
@@ -81,10 +86,14 @@ time.sleep(0.2)
     "framewire.random_flips(0, 0, [Slow()] * 99)",
     "framewire.center_crops(slow((64, 48)), (8, 8))",
     "framewire.resize(Slow())",
+    pytest.param("framewire.resize(Lending())", marks=buffers_of_python),
+    pytest.param("decoder.decode([small], out=Lending())", marks=buffers_of_python),
+    "decoder.decode([small], out=Exporting())",
 ])
 def test_daemon_threads_in_code_of_their_users_do_not_break_the_exit(call):
     """Python code that functions of the extension call is where the interpreter's end meets threads."""
     script = PREPARE + f"""
+import numpy
 decoder = framewire.TensorDecoder((16, 16), threads=1)
 def slow(item, times=1000):
     for _ in range(times):
@@ -97,11 +106,21 @@ class Slow:
     def __repr__(self):
         self.pause()
         return "Slow"
-    def __buffer__(self, flags):  # from Python 3.12 on
-        self.pause()
-        return memoryview(small)
     __index__ = __dlpack__ = pause
     __dlpack_device__ = lambda self: (self.pause(), 0)
+class Lending(Slow):
+    def __buffer__(self, flags):
+        self.pause()
+        return memoryview(small)
+    def __release_buffer__(self, view):
+        self.pause()
+class Ending(numpy.ndarray):
+    def __del__(self):
+        time.sleep(0.002)
+class Exporting:  # its capsules hold the last reference
+    def __dlpack__(self, **_):
+        return numpy.zeros((1, 3, 16, 16), "float32").view(Ending).__dlpack__()
+    __dlpack_device__ = lambda self: (1, 0)
 def work():
     while True:
         try: {call}
