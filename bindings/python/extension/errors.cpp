@@ -20,6 +20,14 @@ nb::str text(std::string_view utf8) {
   return nb::steal<nb::str>(made);
 }
 
+std::string type_of(nb::handle object) {
+  const nb::str words = nb::repr(object.type());
+  const auto utf8 =
+      nb::steal<nb::bytes>(PyUnicode_AsEncodedString(words.ptr(), "utf-8", "backslashreplace"));
+  if (!utf8.is_valid()) throw nb::python_error();
+  return utf8.c_str();
+}
+
 std::string shown(nb::handle object) {
   try {
     nb::object words = nb::steal(call_python([=] { return PyObject_Repr(object.ptr()); }));
@@ -35,7 +43,7 @@ std::string shown(nb::handle object) {
   } catch (const nb::cast_error&) {
     // Half of a surrogate pair has no UTF-8.
   }
-  return nb::repr(object.type()).c_str();
+  return type_of(object);
 }
 
 nb::object exception_of(const Status& status) {

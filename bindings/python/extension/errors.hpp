@@ -14,6 +14,10 @@ namespace framewire::python {
 /// UTF-8 as a str; what is no UTF-8 becomes U+FFFD.
 [[nodiscard]] nanobind::str text(std::string_view utf8);
 
+/// What a message says of an object's type: its repr(). Half of a surrogate pair, which has no
+/// UTF-8, is escaped.
+[[nodiscard]] std::string type_of(nanobind::handle object);
+
 /// What a message says of an object: its repr(), cut, or its type where that raises, as of an int
 /// of more than 4300 digits.
 [[nodiscard]] std::string shown(nanobind::handle object);

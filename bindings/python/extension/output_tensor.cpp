@@ -26,8 +26,6 @@ Status refusal(const std::string& found, const OutputTerms& terms) {
   raise(refusal(found, terms));
 }
 
-std::string type_of(nb::handle object) { return nb::repr(object.type()).c_str(); }
-
 // An object that does not lend its memory: a torch.Tensor that requires a gradient, say, or has
 // none. What it raised is the cause.
 [[noreturn]] void refuse_for(nb::python_error& cause, nb::handle object, const OutputTerms& terms) {
@@ -60,7 +58,12 @@ nb::object words_of_bfloat16(nb::handle object) {
 bool is_of_jax(nb::handle object) {
   const nb::object module = nb::getattr(object.type(), "__module__", nb::none());
   if (!nb::isinstance<nb::str>(module)) return false;
-  const std::string name = std::string(nb::cast<nb::str>(module).c_str()) + '.';
+  const char* const utf8 = nb::cast<nb::str>(module).c_str();
+  if (utf8 == nullptr) {  // half of a surrogate pair, which has no UTF-8
+    PyErr_Clear();
+    return false;
+  }
+  const std::string name = std::string(utf8) + '.';
   return name.starts_with("jaxlib.") || name.starts_with("jax.");
 }
 

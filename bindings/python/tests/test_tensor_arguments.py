@@ -171,6 +171,18 @@ def test_arrays_of_jax_are_not_written(jpegs, dtype):
         decoder.decode(jpegs, out=array)
 
 
+def test_names_that_have_no_utf8(jpegs):
+    decoder = tensor_decoder()
+    memory = decoder.decode(jpegs).tensor
+    place = {"__module__": "\udc80"}  # half of a surrogate pair
+    assert decoder.decode(jpegs, out=type("Array", (OldExporter,), place)(memory)).ok == [True] * 5
+    refusing = type("Array", (OldExporter,), {**place, "__dlpack__": failing_source.__get__})(memory)
+    with pytest.raises(framewire.InvalidInput, match=r"^out: found <class '\\udc80.Array'>, which does not lend its memory; "):
+        decoder.decode(jpegs, out=refusing)
+    with pytest.raises(framewire.InvalidInput, match=r"^input 0: flips: found <class '\\udc80.Array'>; "):
+        decoder.decode(jpegs, flips=[refusing] * 5)
+
+
 def test_crops_and_flips_without_end_are_refused(jpegs):
     decoder = tensor_decoder()
     for refused in (
