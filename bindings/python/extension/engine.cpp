@@ -1,6 +1,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+#include <base/cores.hpp>
 #include <chrono>
 #include <extension/engine.hpp>
 #include <extension/errors.hpp>
@@ -141,6 +142,8 @@ void bind_engine(nb::module_& module) {
       .def("no_device_reason",
            [](EngineHandle& self) { return text(self.use()->no_device_reason()); })
       .def("close", &EngineHandle::close, nb::call_guard<WithoutGil>());
+  module.def("usable_cores", &base::usable_cores,
+             "How many host threads an engine starts where it is told no number.");
 }
 
 }  // namespace framewire::python

@@ -198,6 +198,16 @@ def test_without_a_window_the_bytes_of_inputs_are_bounded(engine, photo, monkeyp
     assert list(answers) == []
 
 
+@pytest.mark.parametrize("threads, window", [(None, 160), (9, 36), (1, 16)])
+def test_the_window_goes_by_the_threads_of_the_engine(photo, monkeypatch, threads, window):
+    monkeypatch.setattr("framewire._framewire.usable_cores", lambda: 40)
+    read = []
+    with framewire.Engine(codec="turbo", threads=threads) as engine:
+        next(engine.map((read.append(i) or photo for i in itertools.count()), size="16x", ordered=False))
+        assert engine._window == window
+    assert len(read) <= window
+
+
 def test_one_caller_at_a_time(engine, photo):
     inside, leave = threading.Event(), threading.Event()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import operator
-import os
 import sys
 import weakref
 from concurrent.futures import Future
@@ -173,7 +172,7 @@ class Engine:
         # An engine that nobody closes, nor refers to, still answers what was submitted.
         self._finalizer = weakref.finalize(self, self._dispatcher.finish)
         # Threads of the CPU take few at a time; a GPU is quickest with thousands under way.
-        threads_there = threads or len(os.sched_getaffinity(0))
+        threads_there = threads or _framewire.usable_cores()
         self._window = 4096 if self._native.devices() else max(16, 4 * threads_there)
         _engines.add(self)
 
