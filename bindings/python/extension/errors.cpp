@@ -48,7 +48,7 @@ std::string shown(nb::handle object) {
 
 nb::object exception_of(const Status& status) {
   const nb::object offset = status.offset() ? nb::int_(*status.offset()) : nb::object(nb::none());
-  return call_python(errors().attr("from_status"), text(to_string(status.code())),
+  return call_object(errors().attr("from_status"), text(to_string(status.code())),
                      text(status.message()), offset, text(status.subject()));
 }
 
@@ -79,7 +79,7 @@ bool is_made(PyObject* object) noexcept {
 }
 
 void raise_closed(std::string_view message) {
-  raise_object(call_python(errors().attr("EngineClosed"), text(message)));
+  raise_object(call_object(errors().attr("EngineClosed"), text(message)));
 }
 
 }  // namespace framewire::python

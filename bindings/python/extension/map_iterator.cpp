@@ -218,7 +218,7 @@ void MapIterator::read_one() {
   }
   nb::object own_options;
   try {
-    own_options = call_python(parse_, nb::object(pair[1]), options_object_);
+    own_options = call_object(parse_, nb::object(pair[1]), options_object_);
   } catch (nb::python_error& raised) {
     put_error(index, raised);
     return;

@@ -50,7 +50,7 @@ nb::object words_of_bfloat16(nb::handle object) {
   if (!nb::hasattr(object, "__array_interface__") || !nb::hasattr(object, "view")) return {};
   const nb::object dtype = nb::getattr(object, "dtype", nb::none());
   if (!nb::getattr(dtype, "name", nb::none()).equal(nb::str("bfloat16"))) return {};
-  return call_python(nb::object(object.attr("view")), nb::str("uint16"));
+  return call_object(nb::object(object.attr("view")), nb::str("uint16"));
 }
 
 // Whether it is an array of JAX, which never changes. Its capsules are old ones, which cannot say
@@ -195,7 +195,7 @@ bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
   if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__")) return false;
   if (is_of_jax(object)) refuse("an array of JAX, which is read-only memory", terms);
   const nb::object device =
-      ask(object, terms, [&] { return call_python(nb::object(object.attr("__dlpack_device__"))); });
+      ask(object, terms, [&] { return call_object(nb::object(object.attr("__dlpack_device__"))); });
   if (PySequence_Check(device.ptr()) == 0 || nb::len(device) != 2) {
     refuse("an object in no device of DLPack", terms);
   }

@@ -24,7 +24,7 @@ nb::object make_report(const Report& report) {
     const nb::object offset = warning.offset ? nb::int_(*warning.offset) : nb::object(nb::none());
     warnings.append(nb::make_tuple(text(to_string(warning.kind)), text(warning.message), offset));
   }
-  return call_python(
+  return call_object(
       nb::module_::import_("framewire._report").attr("make_report"), fields(report.input),
       fields(report.output), text(to_string(report.codec)), text(report.codec_reason),
       report.decode_scale, report.quality, report.color_converted, text(report.assumed_profile),

@@ -44,7 +44,7 @@ auto call_python(const Call& call) -> decltype(call()) {
 
 /// A callable with its arguments, by call_python(). Throws what it raises.
 template <typename... Arguments>
-nanobind::object call_python(const nanobind::object& callable, const Arguments&... arguments) {
+nanobind::object call_object(const nanobind::object& callable, const Arguments&... arguments) {
   const nanobind::tuple all = nanobind::make_tuple(arguments...);
   PyObject* result = call_python([&] { return PyObject_CallObject(callable.ptr(), all.ptr()); });
   if (result == nullptr) throw nanobind::python_error();
