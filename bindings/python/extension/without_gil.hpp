@@ -1,8 +1,9 @@
 // Work without the GIL in threads that may still run when the interpreter ends.
 #pragma once
 
-#include <cxxabi.h>
 #include <nanobind/nanobind.h>
+#include <exception>
+#include <type_traits>
 
 namespace framewire::python {
 
@@ -29,16 +30,39 @@ class WithoutGil {
 /// Stops the calling thread for good.
 [[noreturn]] void stop_thread();
 
+/// Stops the thread where it is unwound by pthread_exit(). A destructor, since a handler cannot
+/// catch that while another exception is handled: std::terminate() would be called.
+class StopWhereUnwound {
+ public:
+  StopWhereUnwound() = default;
+  ~StopWhereUnwound() {
+    // pthread_exit() is not counted among the exceptions.
+    if (!returned_ && std::uncaught_exceptions() == before_) stop_thread();
+  }
+  StopWhereUnwound(const StopWhereUnwound&) = delete;
+  StopWhereUnwound& operator=(const StopWhereUnwound&) = delete;
+  void set_returned() noexcept { returned_ = true; }
+
+ private:
+  const int before_ = std::uncaught_exceptions();
+  bool returned_ = false;
+};
+
 /// Calls what may run Python code, from any thread. Where the interpreter ends this thread
 /// meanwhile, as it does to daemon threads before Python 3.14, the thread stops here: further out
 /// it would meet handlers and destructors that need the GIL, and abort the process.
 /// @param call  a function of CPython's, in a lambda that has nothing to destroy
+// Not inlined: in a noexcept function the compiler may leave destructors out.
 template <typename Call>
-auto call_python(const Call& call) -> decltype(call()) {
-  try {
-    return call();
-  } catch (const abi::__forced_unwind&) {  // pthread_exit()
-    stop_thread();
+[[gnu::noinline]] auto call_python(const Call& call) -> decltype(call()) {
+  StopWhereUnwound guard;
+  if constexpr (std::is_void_v<decltype(call())>) {
+    call();
+    guard.set_returned();
+  } else {
+    const auto result = call();
+    guard.set_returned();
+    return result;
   }
 }
 
