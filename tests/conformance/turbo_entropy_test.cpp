@@ -228,11 +228,8 @@ TEST(TurboEntropyTranscode, StreamedOutputStartsAgain) {
         codec::make_turbo_codec_with(entropy)->transcode(file, *plan, {}, out[at], outcome[at]));
   }
   EXPECT_EQ(out[0], out[1]);
-  ASSERT_EQ(outcome[0].warnings.size(), 2u) << "the marker, and data behind the last MCU";
-  ASSERT_EQ(outcome[1].warnings.size(), 2u);
-  for (const std::size_t i : {0, 1}) {
-    EXPECT_EQ(outcome[0].warnings[i].message, outcome[1].warnings[i].message);
-  }
+  ASSERT_EQ(outcome[0].warnings.size(), 1u);
+  EXPECT_EQ(outcome[0].warnings[0].message, outcome[1].warnings.at(0).message);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::invoke_result_t<Call, Attempt&> attempt(EntropyDecoder entropy, const Call&
   Attempt first{entropy};
   auto result = call(first);
   if (!first.gave_up) return result;
-  Attempt second{EntropyDecoder::kLibjpegForDamaged};
+  Attempt second{EntropyDecoder::kLibjpeg};
   return call(second);
 }
 

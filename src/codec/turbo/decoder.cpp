@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <base/checked.hpp>
-#include <codec/strict_refusal.hpp>
 #include <codec/turbo/decoder.hpp>
 #include <cstring>
 #include <jpeg/markers.hpp>
@@ -49,7 +48,6 @@ Result<std::unique_ptr<Decoder>> Decoder::open(const jpeg::JpegFile& file,
                                                std::span<const int> wanted, const Context& context,
                                                EntropyDecoder entropy) {
   std::unique_ptr<Decoder> decoder(new Decoder(file, context));
-  decoder->is_damaged_ = entropy == EntropyDecoder::kLibjpegForDamaged;
   if (!decoder->start(scales, wanted, entropy)) return fail(decoder->errors_.status());
   decoder->install_transforms();
   return decoder;
@@ -217,49 +215,11 @@ Result<void> Decoder::read_own(BlockSink* sink) {
 }
 
 Result<void> Decoder::check_rest() {
-  const bool all_read = band_ + 1 == band_count_;
-  if (own_ == nullptr) {
-    // What the parser warns of, libjpeg would only say again, in other words. Arithmetic data may
-    // end before its last bytes.
-    const bool sound = file_.warnings.empty() && !file_.frame.arithmetic;
-    return all_read && sound ? finish_libjpeg() : tell_damage();
-  }
-  if (file_.frame.process != jpeg::Process::kProgressive) {
-    if (!all_read || !own_->has_leftover()) return {};
-    return found(WarningKind::kExtraneousBytes, "a scan has more data than MCUs");
-  }
+  if (own_ == nullptr || file_.frame.process != jpeg::Process::kProgressive) return {};
   for (; band_ + 1 < band_count_; ++band_) {
     if (auto done = read_own(nullptr); !done) return done;
   }
   return {};
-}
-
-/// Has libjpeg look at what follows the last MCU, for its warnings.
-Result<void> Decoder::finish_libjpeg() {
-  const bool ok = errors_.guarded([&] { jpeg_finish_decompress(&cinfo_); });
-  if (!ok && (context_.strict || errors_.status().code() == StatusCode::kDeadline)) {
-    return fail(errors_.status());
-  }
-  return tell_damage();
-}
-
-/// Of codes that no table has, libjpeg warns only near the end of its buffer.
-Result<void> Decoder::tell_damage() {
-  if (!is_damaged_ || !errors_.warnings().empty()) return {};
-  return found(WarningKind::kCorruptData, "a scan has data that no encoder writes");
-}
-
-Result<void> Decoder::found(WarningKind kind, const char* message) {
-  Warning warning{kind, message, {}};
-  if (context_.strict) return fail(strict_refusal(warning));
-  own_found_.push_back(std::move(warning));
-  return {};
-}
-
-std::vector<Warning> Decoder::warnings() const {
-  std::vector<Warning> all = errors_.warnings();
-  all.insert(all.end(), own_found_.begin(), own_found_.end());
-  return all;
 }
 
 void Decoder::blocks(int component, int row, std::int32_t column, const CoefficientBlock* blocks,

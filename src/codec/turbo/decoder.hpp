@@ -54,9 +54,7 @@ class Decoder final : private BlockSink {
   [[nodiscard]] Result<bool> read();
 
   /// Call it where no more rows are wanted: looks at the data that libjpeg would have looked at by
-  /// now, so that damage below those rows counts, or does not, whichever decoder reads. Where all
-  /// rows were read, data behind the last MCU of a sequential scan counts too: damage mostly makes
-  /// data longer or shorter.
+  /// now, so that damage below those rows counts, or does not, whichever decoder reads.
   [[nodiscard]] Result<void> check_rest();
 
   /// Whether the last error only means that the data is not clean: the file must then be decoded
@@ -67,7 +65,7 @@ class Decoder final : private BlockSink {
   [[nodiscard]] RowBand band(int component) const;
 
   /// Warnings so far; complete after the last band.
-  [[nodiscard]] std::vector<Warning> warnings() const;
+  [[nodiscard]] std::vector<Warning> warnings() const { return errors_.warnings(); }
 
  private:
   struct ComponentState {
@@ -99,9 +97,6 @@ class Decoder final : private BlockSink {
   static void on_progress(j_common_ptr cinfo);
   void check_deadline();  ///< inside errors_.guarded()
   [[nodiscard]] Result<void> read_own(BlockSink* sink);
-  [[nodiscard]] Result<void> finish_libjpeg();
-  [[nodiscard]] Result<void> tell_damage();
-  [[nodiscard]] Result<void> found(WarningKind kind, const char* message);
   [[nodiscard]] int count_whole(const ComponentState& c, int row, std::int32_t column,
                                 int count) const;
   void blocks(int component, int row, std::int32_t column, const CoefficientBlock* blocks,
@@ -118,8 +113,6 @@ class Decoder final : private BlockSink {
   std::unique_ptr<OwnEntropySource> own_;  ///< null: libjpeg decodes
   std::vector<std::uint8_t> header_;       ///< stands in for the file's own, see start()
   bool gave_up_ = false;
-  bool is_damaged_ = false;         ///< our own decoder has met damage in an earlier attempt
-  std::vector<Warning> own_found_;  ///< what libjpeg does not warn of
   std::int32_t band_ = -1;
   std::int32_t band_count_ = 0;
 };

@@ -83,7 +83,7 @@ class EntropyBits {
   /// The marker at which the data ends, once all whole bytes before it are used; otherwise null.
   [[nodiscard]] const std::uint8_t* end_of_data() const {
     const std::int64_t unread = count_ - padding_;
-    const bool at_marker = at_ == end_ || (*at_ == 0xFF && (end_ - at_ < 2 || at_[1] != 0));
+    const bool at_marker = at_ == end_ || (end_ - at_ >= 2 && at_[0] == 0xFF && at_[1] != 0);
     return unread >= 0 && unread < 8 && at_marker ? at_ : nullptr;
   }
 

@@ -7,9 +7,8 @@ namespace framewire::codec::turbo {
 
 /// Who decodes the entropy-coded data.
 enum class EntropyDecoder : std::uint8_t {
-  kOwn,                ///< ours, for files that OwnEntropySource accepts; clean data only
-  kLibjpeg,            ///< libjpeg, which also salvages what it can of damaged files
-  kLibjpegForDamaged,  ///< the same, for a file in whose data our own has met damage
+  kOwn,      ///< ours, for files that OwnEntropySource accepts; clean data only
+  kLibjpeg,  ///< libjpeg, which also salvages what it can of damaged files
 };
 
 }  // namespace framewire::codec::turbo

@@ -101,14 +101,14 @@ bool OwnEntropySource::read_all_scans(BlockSink* sink) {
     for (int row = 0; row < rows; ++row) {
       if (!cursor.read(*band_, row, cursor.mcus_in_row())) return false;
     }
-    if (next_row_ + 1 == frame_.mcu_rows && cursor.has_leftover()) return false;
+    if (next_row_ + 1 == frame_.mcu_rows && !cursor.is_complete()) return false;
   }
   if (sink != nullptr) give_row(*sink, *band_);
   band_->clear();
   return true;
 }
 
-/// What follows a sequential file's last MCU is has_leftover()'s.
+/// What follows a sequential file's last MCU is not looked at; libjpeg does not either.
 bool OwnEntropySource::read_in_parts(BlockSink* sink) {
   ScanCursor& cursor = cursors_.front();
   const int rows = cursor.rows_in_band(next_row_);

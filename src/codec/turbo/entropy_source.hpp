@@ -28,12 +28,9 @@ class OwnEntropySource {
   /// @return false where the data is not clean: libjpeg must then decode the file from its start
   [[nodiscard]] bool read(BlockSink* sink);
 
-  /// After the last row: whether every scan's data ends where its last MCU does.
+  /// After the last row: whether every scan's data ends where its last MCU does. libjpeg does not
+  /// look at what a sequential file has left over.
   [[nodiscard]] bool is_complete() const;
-
-  /// After the last row of a sequential file: whether its scan has more data than MCUs. read() does
-  /// not look at it.
-  [[nodiscard]] bool has_leftover() const { return cursors_.front().has_leftover(); }
 
  private:
   [[nodiscard]] bool read_in_parts(BlockSink* sink);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <codec/turbo/refinement.hpp>
 #include <codec/turbo/scan_cursor.hpp>
-#include <jpeg/markers.hpp>
 
 namespace framewire::codec::turbo {
 namespace {
@@ -110,16 +109,6 @@ bool ScanCursor::restart() {
 
 bool ScanCursor::is_complete() const {
   return bits_.end_of_data() == end_ && ac_scan_.end_of_band_run == 0;
-}
-
-bool ScanCursor::has_leftover() const {
-  const std::uint8_t* at = bits_.end_of_data();
-  if (at == nullptr || ac_scan_.end_of_band_run != 0) return true;
-  while (end_ - at >= 2 && at[0] == 0xFF) {
-    if (at[1] != jpeg::marker::kFill && !jpeg::is_restart(at[1])) return true;
-    at += at[1] == jpeg::marker::kFill ? 1 : 2;
-  }
-  return at != end_ && *at != 0xFF;
 }
 
 std::span<const RunBlock> ScanCursor::locate(CoefficientBand& band, int row, std::int32_t first) {

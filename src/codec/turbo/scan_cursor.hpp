@@ -34,10 +34,6 @@ class ScanCursor {
   /// Whether the data ends where the last MCU does.
   [[nodiscard]] bool is_complete() const;
 
-  /// After the last MCU: whether data follows it, or a run of empty bands goes on. Fill bytes and
-  /// restart markers are no data.
-  [[nodiscard]] bool has_leftover() const;
-
  private:
   void take_tables(const jpeg::JpegFile& file);
   void pair_tables();
