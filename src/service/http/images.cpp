@@ -148,12 +148,12 @@ std::optional<ClientAdmission::Verdict> Images::join(const Computation& wanted,
     if (const auto found = computations_.find(wanted->key); found != computations_.end()) {
       joined = found->second;
       // Nobody waits longer since somebody else, who has much under way, has asked first.
-      if (joined->asked_by.load() != client.key) joined->asked_by.store(0);
+      joined->asked_by.add(client.key);
     } else {
       verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
       if (*verdict != ClientAdmission::Verdict::kAdmitted) return verdict;
       wanted->charged = client;
-      wanted->asked_by.store(client.key);
+      wanted->asked_by.add(client.key);
       computations_.emplace(wanted->key, wanted);
     }
     joined->waiters.push_back({exchange, &io, client});

@@ -74,7 +74,7 @@ struct ImageComputation {
   std::stop_source stop{};
   std::chrono::steady_clock::time_point begun{};
   std::chrono::steady_clock::time_point fetched{};
-  std::atomic<std::uint64_t> asked_by{0};  ///< FetchRequest::client: 0 once several wait
+  source::Askers asked_by;  ///< FetchRequest::client; under Images' lock where it changes
   source::Original original;
   ImageOutcome outcome;  ///< while it is being made
 

@@ -17,7 +17,7 @@ class HeldPlaces {
   explicit HeldPlaces(unsigned places) noexcept : places_(places) {}
 
   [[nodiscard]] bool has_room(std::uint64_t client) const noexcept {
-    return held_ < places_ && (client == 0 || of(client) < most_of_one());
+    return held_ < places_ && (client == 0 || of(client) < max_of_one());
   }
   [[nodiscard]] bool full() const noexcept { return held_ >= places_; }
   [[nodiscard]] bool empty() const noexcept { return held_ == 0; }
@@ -38,7 +38,7 @@ class HeldPlaces {
   }
 
  private:
-  [[nodiscard]] unsigned most_of_one() const noexcept {
+  [[nodiscard]] unsigned max_of_one() const noexcept {
     constexpr unsigned kPartOfOthers = 8;
     if (places_ <= 1) return places_;
     return places_ - std::max(places_ / kPartOfOthers, 1U);

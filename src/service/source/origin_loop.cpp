@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{20};  // for fetches that are late
 constexpr int kIdlePollMs = 60'000;                  // whatever happens wakes the loop
+// Of a few milliseconds in all, which is how long others wait.
+constexpr unsigned kMaxUnpackingInATurn = 8;
 
 std::chrono::milliseconds left_until(base::Clock::time_point deadline) {
   return std::chrono::ceil<std::chrono::milliseconds>(deadline - base::Clock::now());
@@ -113,8 +115,15 @@ void OriginLoop::turn() noexcept {
 }
 
 void OriginLoop::transfer_some() noexcept {
-  for (auto next = active_.begin(); next != active_.end();) {
+  unsigned unpacking = 0;
+  std::size_t left = active_.size();
+  for (auto next = active_.begin(); left != 0; --left) {
     const auto fetch = next++;
+    if (fetch->transfer->is_unpacking()) {
+      if (unpacking == kMaxUnpackingInATurn) continue;
+      ++unpacking;
+      active_.splice(active_.end(), active_, fetch);  // others are next
+    }
     const CURLcode code = fetch->transfer->begin_turn();
     if (code == CURLE_OK) continue;
     curl_multi_remove_handle(multi_.get(), fetch->transfer->handle());
@@ -163,17 +172,20 @@ bool OriginLoop::has_room(const std::string& origin, std::uint64_t client) const
 }
 
 void OriginLoop::take_connection(Fetch& fetch) {
-  const std::uint64_t client = client_of(fetch.job.request.client);
-  HeldPlaces& of_origin =
-      connections_.try_emplace(fetch.origin, settings_.connections_per_origin).first->second;
-  of_origin.take(client);
+  const auto of_origin =
+      connections_.try_emplace(fetch.origin, settings_.connections_per_origin).first;
   try {
-    all_connections_.take(client);
+    all_connections_.take(fetch.counted_as);
+    try {
+      of_origin->second.take(fetch.counted_as);
+    } catch (const std::bad_alloc&) {
+      all_connections_.give_back(fetch.counted_as);
+      throw;
+    }
   } catch (const std::bad_alloc&) {
-    of_origin.give_back(client);
+    if (of_origin->second.empty()) connections_.erase(of_origin);
     throw;
   }
-  fetch.counted_as = client;
   fetch.connected = true;
 }
 
@@ -197,17 +209,19 @@ void OriginLoop::start_waiting() noexcept {
   }
 }
 
-// Whose client holds fewest connections, and of those the first.
+// Whose client holds fewest connections, and of those the first. Names that client, too.
 OriginLoop::Fetches::iterator OriginLoop::next_waiting() {
   auto best = waiting_.end();
   unsigned least = 0;
   for (auto fetch = waiting_.begin(); fetch != waiting_.end(); ++fetch) {
-    const std::uint64_t client = client_of(fetch->job.request.client);
-    const unsigned holds = all_connections_.of(client);
-    if ((best != waiting_.end() && holds >= least) || !has_room(fetch->origin, client)) continue;
-    best = fetch;
-    least = holds;
-    if (holds == 0) break;
+    for_each_client(fetch->job.request.client, [&](std::uint64_t client) {
+      const unsigned holds = all_connections_.of(client);
+      if ((best != waiting_.end() && holds >= least) || !has_room(fetch->origin, client)) return;
+      best = fetch;
+      best->counted_as = client;
+      least = holds;
+    });
+    if (best != waiting_.end() && least == 0) break;
   }
   return best;
 }

@@ -100,44 +100,44 @@ void Resolver::look_up(Lookup& lookup) const noexcept {
   lookup.ready.store(true, std::memory_order_release);
 }
 
-std::size_t Resolver::next() const noexcept {
-  std::size_t best = queue_.size();
+Resolver::Next Resolver::next() const noexcept {
+  Next best{queue_.size(), 0};
   unsigned least = 0;
   for (std::size_t i = 0; i < queue_.size(); ++i) {
-    const std::uint64_t client = client_of(queue_[i]->client);
-    const unsigned holds = held_.of(client);
-    if ((best != queue_.size() && holds >= least) || !held_.has_room(client)) continue;
-    best = i;
-    least = holds;
-    if (holds == 0) break;
+    for_each_client(queue_[i]->client, [&](std::uint64_t client) {
+      const unsigned holds = held_.of(client);
+      if ((best.at != queue_.size() && holds >= least) || !held_.has_room(client)) return;
+      best = {i, client};
+      least = holds;
+    });
+    if (best.at != queue_.size() && least == 0) break;
   }
   return best;
 }
 
-// Who cannot begin what waits sleeps on: the thread that makes it possible looks for itself.
+// A thread that may begin none of the lookups that wait sleeps on. The thread whose lookup ends
+// looks at the queue itself, so that nobody has to be woken.
 void Resolver::run() noexcept {
   while (true) {
     std::shared_ptr<Lookup> lookup;
-    std::uint64_t client = 0;
+    Next next_one;
     {
       std::unique_lock lock(mutex_);
-      std::size_t at = 0;
-      wake_.wait(lock, [&] { return ending_ || (at = next()) != queue_.size(); });
+      wake_.wait(lock, [&] { return ending_ || (next_one = next()).at != queue_.size(); });
       if (ending_) return;
-      const auto place = queue_.begin() + static_cast<std::ptrdiff_t>(at);
+      const auto place = queue_.begin() + static_cast<std::ptrdiff_t>(next_one.at);
       lookup = std::move(*place);
       queue_.erase(place);
-      client = client_of(lookup->client);
       try {
-        held_.take(client);
+        held_.take(next_one.client);
       } catch (const std::bad_alloc&) {
-        held_.take(client = 0);
+        held_.take(next_one.client = 0);
       }
     }
     look_up(*lookup);
     on_ready_();
     const std::lock_guard lock(mutex_);
-    held_.give_back(client);
+    held_.give_back(next_one.client);
   }
 }
 

@@ -51,9 +51,15 @@ class Resolver {
   void look_again() noexcept { wake_.notify_one(); }
 
  private:
+  /// What may begin: a place in the queue, its size where nothing may, and the client it counts
+  /// for.
+  struct Next {
+    std::size_t at = 0;
+    std::uint64_t client = 0;
+  };
   void run() noexcept;
-  /// With the lock. @return the place in the queue; its size where no lookup may begin
-  [[nodiscard]] std::size_t next() const noexcept;
+  /// With the lock.
+  [[nodiscard]] Next next() const noexcept;
   void look_up(Lookup& lookup) const noexcept;
 
   decltype(Network::resolve) resolve_;

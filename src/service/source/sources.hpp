@@ -1,6 +1,7 @@
 // Where originals come from: files below one folder, http and https origins, and object stores.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -80,12 +81,40 @@ struct Original {
   unsigned redirects = 0;
 };
 
-/// For whom a fetch is; shared, since that may change while it waits. 0, as null: for nobody in
-/// particular.
-using AskedBy = std::shared_ptr<const std::atomic<std::uint64_t>>;
+/// Clients for whom a fetch is. Others may come while it waits: it goes by the one that holds
+/// fewest places, so that nobody who asks as well makes it later, or counts it as nobody's. Client
+/// 0 is nobody in particular. add() by one thread at a time; the rest by any.
+class Askers {
+ public:
+  /// Of more clients than kMaxClients those that come last are not kept: the fetch is not theirs.
+  void add(std::uint64_t client) noexcept {
+    const std::size_t count = count_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (clients_[i].load(std::memory_order_relaxed) == client) return;
+    }
+    if (count == kMaxClients) return;
+    clients_[count].store(client, std::memory_order_relaxed);
+    count_.store(count + 1, std::memory_order_release);
+  }
+  /// Calls with each of them.
+  template <typename Call>
+  void for_each(const Call& call) const {
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i) call(clients_[i].load(std::memory_order_relaxed));
+  }
 
-[[nodiscard]] inline std::uint64_t client_of(const AskedBy& asker) noexcept {
-  return asker == nullptr ? 0 : asker->load(std::memory_order_relaxed);
+ private:
+  static constexpr std::size_t kMaxClients = 4;
+  std::array<std::atomic<std::uint64_t>, kMaxClients> clients_{};
+  std::atomic<std::size_t> count_{0};
+};
+using AskedBy = std::shared_ptr<const Askers>;
+
+/// Calls with each client for whom a fetch is; with 0 where none is named.
+template <typename Call>
+void for_each_client(const AskedBy& askers, const Call& call) {
+  if (askers == nullptr) return call(0);
+  askers->for_each(call);
 }
 
 struct FetchRequest {

@@ -323,8 +323,10 @@ TEST(OriginAttack, ANameServerThatDoesNotAnswerCostsItsOwnFetchAlone) {
   release.count_down();
 }
 
-AskedBy by(std::uint64_t client) {
-  return std::make_shared<const std::atomic<std::uint64_t>>(client);
+std::shared_ptr<Askers> by(std::uint64_t client) {
+  auto askers = std::make_shared<Askers>();
+  askers->add(client);
+  return askers;
 }
 
 /// Begins many fetches for one client, and waits for their answers at the end.
@@ -379,14 +381,14 @@ TEST(OriginAttack, NamesThatDoNotAnswerLeaveThreadsToOtherClients) {
   auto sources = Sources::make(settings, network);
   ASSERT_TRUE(sources);
   {
-    const auto attacker = std::make_shared<std::atomic<std::uint64_t>>(1);
+    const auto attacker = by(1);
     Crowd crowd(*sources, attacker);
     for (int i = 0; i < 20; ++i) crowd.fetch("http://tar" + std::to_string(i) + ".test/a");
     while (stuck < 3) std::this_thread::sleep_for(milliseconds(1));
     for (int i = 0; i < 10; ++i) EXPECT_TRUE(test::fetch(*sources, request_by(2)));
     EXPECT_EQ(stuck, 3) << "one client leaves a thread to others";
     // Others wait for these as well by now.
-    attacker->store(0);
+    attacker->add(3);
     while (stuck < 4) std::this_thread::sleep_for(milliseconds(1));
     release.count_down();
   }
