@@ -65,20 +65,21 @@ void IoThread::count_waiting() noexcept {
 // each thread no more newcomers than it has places for, however many come between two ticks.
 // @return null where none waits
 IoThread* IoThread::take_waiting_place() noexcept {
-  IoThread* best = nullptr;
-  std::uint64_t most = 0;
-  for (IoThread* const other : shared_.io_threads) {
-    const std::uint64_t waiting = other->waiting_.load(std::memory_order_relaxed);
-    if (other == this || waiting <= most) continue;
-    best = other;
-    most = waiting;
+  while (true) {
+    IoThread* best = nullptr;
+    std::uint64_t most = 0;
+    for (IoThread* const other : shared_.io_threads) {
+      const std::uint64_t waiting = other->waiting_.load(std::memory_order_relaxed);
+      if (other == this || waiting <= most) continue;
+      best = other;
+      most = waiting;
+    }
+    if (best == nullptr) return nullptr;
+    // Others may have taken the place, or the thread have counted anew, since it was looked at.
+    if (best->waiting_.compare_exchange_strong(most, most - 1, std::memory_order_relaxed)) {
+      return best;
+    }
   }
-  if (best == nullptr) return nullptr;
-  // Others may have taken the place, or the thread have counted anew, since it was looked at.
-  while (!best->waiting_.compare_exchange_weak(most, most - 1, std::memory_order_relaxed)) {
-    if (most == 0) return nullptr;
-  }
-  return best;
 }
 
 // Hands a newcomer to another thread, where a connection waits and none does here: once, and not of

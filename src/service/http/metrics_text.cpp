@@ -4,7 +4,6 @@
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
 #include <algorithm>
-#include <base/cores.hpp>
 #include <framewire/version.hpp>
 #include <fstream>
 #include <limits>
@@ -376,8 +375,7 @@ std::string metrics_text(const SharedState& shared) {
   const std::uint64_t ended = metrics.images_ended.value();
   const std::uint64_t begun = metrics.images_begun.value();
   scrape.images = begun - std::min(ended, begun);
-  const unsigned threads = shared.settings.engine_threads;
-  scrape.workers = threads != 0 ? threads : base::usable_cores();
+  scrape.workers = shared.host_threads;
   scrape.processes = shared.engine.workers().value_or(WorkerFigures{});
   scrape.devices = shared.engine.devices();
   std::vector<MetricFamily> families;

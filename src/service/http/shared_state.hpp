@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <base/cores.hpp>
 #include <cstdint>
 #include <functional>
 #include <service/cache/disk_cache.hpp>
@@ -29,15 +30,17 @@ struct SharedState {
         admission({most_requests(from, !pictures.devices().empty()), from.bytes_under_way,
                    from.pixels_under_way, from.client_share_percent}),
         log(std::move(sink)),
-        has_device(!pictures.devices().empty()) {}
+        has_device(!pictures.devices().empty()),
+        host_threads(from.engine_threads != 0 ? from.engine_threads : base::usable_cores()) {}
 
   const ServiceSettings settings;  ///< as the server was started; requests read Exchange::snapshot
   PictureEngine& engine;
   ClientAdmission admission;
   Log log;
   Metrics metrics;
-  TlsSlot tls;              ///< empty where no listener speaks TLS
-  bool has_device = false;  ///< the engine's
+  TlsSlot tls;                  ///< empty where no listener speaks TLS
+  bool has_device = false;      ///< the engine's
+  const unsigned host_threads;  ///< the engine's
   RunAside run_aside;
   RunAside run_scrape;  ///< as run_aside, for metrics alone: pictures to inspect do not delay them
   std::function<cache::Stats()> cache_stats;  ///< empty: there is no cache
