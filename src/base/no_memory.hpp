@@ -3,7 +3,6 @@
 
 #include <framewire/status.hpp>
 #include <new>
-#include <utility>
 
 namespace framewire::base {
 

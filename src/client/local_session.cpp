@@ -66,7 +66,7 @@ void LocalSession::receive() noexcept {
     try {
       if (connect_again(*connection, why)) continue;
     } catch (...) {
-      why = Status(StatusCode::kBusy, std::string());
+      why = base::no_memory();
     }
     return end(why);
   }

@@ -76,7 +76,7 @@ bool sharpen_plane(std::span<std::uint8_t> samples, std::int32_t width_px, std::
       const double sharpened = std::floor(unsharp<double>(sample, blurred[x]) + 0.5);
       sample = static_cast<std::uint8_t>(std::clamp(sharpened, 0.0, 255.0));
     }
-    if (deadline.passed()) return false;
+    if (y + 1 < height_px && deadline.passed()) return false;
   }
   return true;
 }

@@ -20,7 +20,8 @@ namespace framewire::transform {
 /// @param deadline  looked at after each row
 /// @return false where the deadline passed; some rows are not sharpened then
 /// @cost 2 · (2⌈3σ⌉ + 1) multiplications a sample; allocates 2⌈3σ⌉ + 3 rows of double
-bool sharpen_plane(std::span<std::uint8_t> samples, std::int32_t width_px, std::int32_t height_px,
-                   double sigma, const base::Deadline& deadline = {});
+[[nodiscard]] bool sharpen_plane(std::span<std::uint8_t> samples, std::int32_t width_px,
+                                 std::int32_t height_px, double sigma,
+                                 const base::Deadline& deadline = {});
 
 }  // namespace framewire::transform

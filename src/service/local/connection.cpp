@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <algorithm>
 #include <array>
+#include <base/no_memory.hpp>
 #include <base/queue_deadline.hpp>
 #include <chrono>
 #include <ipc/greeting.hpp>
@@ -25,8 +26,6 @@ constexpr int kDeadlineCheck_ms = 20;
 tl::unexpected<Status> lied(std::string what) {
   return fail(StatusCode::kInvalidInput, std::move(what));
 }
-
-Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 }  // namespace
 
@@ -71,7 +70,7 @@ Status LocalClientConnection::run() noexcept {
       auto served = serve();
       return served ? Status(StatusCode::kCancelled, "the server ends") : served.error();
     } catch (const std::bad_alloc&) {
-      return memory_ran_out();
+      return base::no_memory();
     } catch (...) {
       return {StatusCode::kInternal, "an exception that nobody expected"};
     }
@@ -166,7 +165,7 @@ Result<void> LocalClientConnection::take_request(const ipc::Submission& entry) {
       refuse(entry.slot, request.error());
     }
   } catch (const std::bad_alloc&) {
-    refuse(entry.slot, memory_ran_out());
+    refuse(entry.slot, base::no_memory());
   }
   return {};
 }
@@ -349,7 +348,7 @@ std::size_t LocalClientConnection::hand_in(std::size_t count) {
   } catch (...) {  // only std::bad_alloc is expected; none was handed in
     *awaits_room_ = false;
     for (const EngineRequest& request : group) {
-      const Completion refused{request.tag, fail(memory_ran_out())};
+      const Completion refused{request.tag, fail(base::no_memory())};
       answered({&refused, 1});
     }
     return count;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <base/no_memory.hpp>
 #include <base/queue_deadline.hpp>
 #include <chrono>
 #include <ipc/shared_pages.hpp>
@@ -30,8 +31,6 @@ constexpr std::size_t kMaxSmall = 32;
 tl::unexpected<Status> lied(std::string what) {
   return fail(StatusCode::kInvalidInput, std::move(what));
 }
-
-Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 }  // namespace
 
@@ -203,7 +202,7 @@ Result<void> RemoteClientConnection::take_request(const ipc::Message& message, F
       answer(index, fail(request.error()));
     }
   } catch (const std::bad_alloc&) {
-    answer(index, fail(memory_ran_out()));
+    answer(index, fail(base::no_memory()));
   }
   return {};
 }
@@ -313,7 +312,7 @@ void RemoteClientConnection::submit(const std::vector<std::uint32_t>& slots) {
   } catch (const std::bad_alloc&) {
     for (const std::uint32_t index : slots) {
       share_.left();
-      answer(index, fail(memory_ran_out()));
+      answer(index, fail(base::no_memory()));
     }
     return;
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/no_memory.hpp>
 #include <base/start_thread.hpp>
 #include <condition_variable>
 #include <functional>
@@ -226,9 +227,9 @@ class RemoteServer::Impl {
         tell({RemoteEvent::Kind::kConnected, client.name, Status(StatusCode::kCancelled, {})});
         return connection.run();
       } catch (const std::bad_alloc&) {
-        return {StatusCode::kBusy, "memory ran out"};
+        return base::no_memory();
       } catch (...) {
-        return {StatusCode::kInternal, "an exception that nobody expected"};
+        return base::status_of(StatusCode::kInternal, "an exception that nobody expected");
       }
     }();
     // Moved, not copied: nobody is here to answer where memory runs out.

@@ -19,6 +19,13 @@ constexpr std::size_t kLarge = 64u << 20;
 
 class RemoteKeptMessages : public RemoteServerTest {
  protected:
+  /// Also where a test has failed on its way.
+  void TearDown() override {
+    go_on();
+    ends_ = true;
+    if (playing_.valid()) playing_.wait();
+    RemoteServerTest::TearDown();
+  }
   /// A server that begins to fetch the first request, has the client fetch what it says meanwhile,
   /// and fetches no more until it is told to.
   /// @param says  in this order; the request is number 1, in slot 0

@@ -229,7 +229,7 @@ TEST_F(RemoteRetry, WhoStopsRetryingIsAnsweredSoon) {
     const auto begun = std::chrono::steady_clock::now();
     client::Retries::stop(client);
     EXPECT_EQ(answer.get().error().code(), StatusCode::kPeerLost);
-    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1));
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3));
   }
 }
 
