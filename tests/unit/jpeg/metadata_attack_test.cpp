@@ -252,14 +252,14 @@ TEST(JpegIptcAttack, FillBehindManyBeginningsOfPicturesIsReadOnce) {
     segments.emplace_back(marker::kApp13,
                           segment_of(kPhotoshopId, std::string_view(resource).substr(at, 65'000)));
   }
-  EXPECT_LT(cost_ms(tiny::baseline(segments)), 200 * kSlower) << "1 MB";
+  EXPECT_LT(cost_ms(tiny::baseline(segments)), 1000 * kSlower) << "1 MB";
 }
 
 TEST(JpegCommentAttack, FillBehindManyBeginningsOfPicturesIsReadOnce) {
   const std::string text = beginnings_before_fill(32'000, 65'000);
   const std::vector<std::pair<std::uint8_t, Bytes>> segments(20,
                                                              {marker::kCom, segment_of("", text)});
-  EXPECT_LT(cost_ms(tiny::baseline(segments)), 200 * kSlower);
+  EXPECT_LT(cost_ms(tiny::baseline(segments)), 1000 * kSlower);
 }
 
 }  // namespace

@@ -93,14 +93,14 @@ TEST(Sharpen, WeightsAreSymmetricAndSumToOne) {
 
 TEST(Sharpen, FlatStaysFlatAndAnEdgeOvershoots) {
   std::vector<std::uint8_t> flat(7 * 5, 93);
-  sharpen_plane(flat, 7, 5, 1.5);
+  EXPECT_TRUE(sharpen_plane(flat, 7, 5, 1.5));
   EXPECT_EQ(flat, std::vector<std::uint8_t>(7 * 5, 93));
 
   std::vector<std::uint8_t> edge;
   for (int y = 0; y < 9; ++y) {
     for (int x = 0; x < 20; ++x) edge.push_back(x < 10 ? 100 : 150);
   }
-  sharpen_plane(edge, 20, 9, 1.0);
+  EXPECT_TRUE(sharpen_plane(edge, 20, 9, 1.0));
   const std::uint8_t* row = &edge[4 * 20];
   EXPECT_EQ(row[0], 100);
   EXPECT_EQ(row[19], 150);
@@ -150,9 +150,25 @@ TEST(Sharpen, IsTheSameInRowsAsSampleBySample) {
   }
 }
 
+TEST(Sharpen, EndsBehindTheRowAtWhichTheDeadlinePassed) {
+  constexpr std::int32_t kSide = 100;
+  std::vector<std::uint8_t> samples;
+  for (int i = 0; i < kSide * kSide; ++i) {
+    samples.push_back(static_cast<std::uint8_t>(i * 89 + i / kSide * 31));
+  }
+  const auto before = samples;
+  const base::Deadline passed(base::Clock::now() - std::chrono::seconds(1), 1);
+  EXPECT_FALSE(sharpen_plane(samples, kSide, kSide, 2.0, passed));
+  EXPECT_NE(samples, before);
+  EXPECT_TRUE(std::equal(samples.begin() + kSide, samples.end(), before.begin() + kSide));
+  // A single row is done by then.
+  std::vector<std::uint8_t> row(before.begin(), before.begin() + kSide);
+  EXPECT_TRUE(sharpen_plane(row, kSide, 1, 2.0, passed));
+}
+
 TEST(Sharpen, OneSampleIsLeftAlone) {
   std::vector<std::uint8_t> one{201};
-  sharpen_plane(one, 1, 1, 3.0);
+  EXPECT_TRUE(sharpen_plane(one, 1, 1, 3.0));
   EXPECT_EQ(one[0], 201);
 }
 
