@@ -156,7 +156,7 @@ class FRAMEWIRE_API RegisteredMemory {
 ///   cancelled    where `stop` was asked for while it was queued;
 ///   deadline     also where options.limits.deadline_ms passed while it was queued: it is then
 ///                answered at once, not when its turn comes. Where more of that time was spent in
-///                queues than was left for the picture, Status::subject() is "queue";
+///                one queue than was left for the picture, Status::subject() is "queue";
 ///   too_large, invalid_input, busy of its sink;
 ///   device_lost  where the device failed meanwhile.
 struct EngineRequest {
