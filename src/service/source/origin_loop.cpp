@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{20};  // for fetches that are late
 constexpr int kIdlePollMs = 60'000;                  // whatever happens wakes the loop
-// Of a few milliseconds in all, which is how long others wait.
+// Transfers that unpack in one turn: all others wait for them, a few milliseconds.
 constexpr unsigned kMaxUnpackingInATurn = 8;
 
 std::chrono::milliseconds left_until(base::Clock::time_point deadline) {

@@ -81,9 +81,9 @@ struct Original {
   unsigned redirects = 0;
 };
 
-/// Clients for whom a fetch is. Others may come while it waits: it goes by the one that holds
-/// fewest places, so that nobody who asks as well makes it later, or counts it as nobody's. Client
-/// 0 is nobody in particular. add() by one thread at a time; the rest by any.
+/// Clients for whom a fetch is. More may ask for the same while it waits; it counts for the one
+/// that holds fewest places, so that nobody makes it later by asking as well. Client 0 is nobody in
+/// particular. Thread safety: one thread at a time calls add(), any thread for_each().
 class Askers {
  public:
   /// Of more clients than kMaxClients those that come last are not kept: the fetch is not theirs.
