@@ -156,7 +156,8 @@ class FRAMEWIRE_API RegisteredMemory {
 ///   cancelled    where `stop` was asked for while it was queued;
 ///   deadline     also where options.limits.deadline_ms passed while it was queued: it is then
 ///                answered at once, not when its turn comes. Where more of that time was spent in
-///                one queue than was left for the picture, Status::subject() is "queue";
+///                queues before work began than was left for the picture, Status::subject() is
+///                "queue";
 ///   too_large, invalid_input, busy of its sink;
 ///   device_lost  where the device failed meanwhile.
 struct EngineRequest {
@@ -170,6 +171,11 @@ struct EngineRequest {
   std::stop_token stop{};
   std::shared_ptr<CompletionQueue> completions{};  ///< takes the answer, instead of `done`
   std::uint64_t tag = 0;                           ///< of that answer; any value
+  /// Whose request it is; any value. While requests of several clients wait for host threads, each
+  /// client gets as much of their time as any other. What devices do is done in order of arrival.
+  std::uint64_t client = 0;
+  /// How long it has waited elsewhere: deadline_ms and the report's total count from then.
+  std::uint32_t waited_ms = 0;
 };
 
 /// Resizes JPEGs as they come: collects them into micro-batches, overlaps copies and kernels of

@@ -1,6 +1,10 @@
 // Deadlines that ran out while a request waited for its turn.
 #pragma once
 
+#include <algorithm>
+#include <base/clock.hpp>
+#include <chrono>
+#include <cstdint>
 #include <framewire/status.hpp>
 #include <string>
 #include <string_view>
@@ -20,6 +24,14 @@ inline constexpr std::string_view kQueueSubject = "queue";
 
 [[nodiscard]] inline bool is_late_in_queue(const Status& error) noexcept {
   return error.code() == StatusCode::kDeadline && error.subject() == kQueueSubject;
+}
+
+/// Time in one queue more. @return in milliseconds, as EngineRequest::waited_ms
+[[nodiscard]] inline std::uint32_t add_waited(std::uint32_t before_ms,
+                                              Clock::duration waited) noexcept {
+  const auto all_ms =
+      before_ms + std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(all_ms, 0, UINT32_MAX));
 }
 
 /// Whether a deadline does not say yet whose fault it is.

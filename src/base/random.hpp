@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <framewire/status.hpp>
 #include <span>
 
@@ -10,6 +11,9 @@ namespace framewire::base {
 /// @param bytes  at most 256, which getrandom(2) gives whole
 /// @return io_error where the system has none
 [[nodiscard]] Result<void> fill_random(std::span<std::byte> bytes);
+
+/// For hashes that others must not foresee. Where the system has no random bytes, the time.
+[[nodiscard]] std::uint64_t random_seed() noexcept;
 
 /// A number other than zero. @return as fill_random()
 template <typename Number>

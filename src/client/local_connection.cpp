@@ -225,6 +225,8 @@ void LocalConnection::push_request(std::uint32_t index) {
                            : static_cast<std::uint64_t>(jpeg.data() - pages_.input().data());
   entry.bytes = jpeg.size();
   entry.options_bytes = static_cast<std::uint32_t>(slot.order.options->text.size());
+  entry.client = slot.order.client;
+  entry.waited_ms = slot.order.waited_ms;
   slot.stage = Stage::kSubmitted;
   push_entry(entry);
   if (slot.cancelled) push_command(ipc::RequestCommand::kCancel, index, 0);

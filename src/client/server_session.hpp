@@ -28,8 +28,10 @@ struct Order {
   std::list<Completion> completion;               ///< one element with `completions`
   OutputSink sink;
   std::stop_token stop;
-  std::uint32_t losses = 0;    ///< connections that were lost while the server had it
-  Outstanding::Ticket ticket;  ///< until it has been answered
+  std::uint64_t client = 0;     ///< EngineRequest::client, of a service's own workers alone
+  std::uint32_t waited_ms = 0;  ///< EngineRequest::waited_ms, likewise
+  std::uint32_t losses = 0;     ///< connections that were lost while the server had it
+  Outstanding::Ticket ticket;   ///< until it has been answered
 };
 
 /// Takes orders, and answers each once. Thread-safe, save receive(), which one thread calls.

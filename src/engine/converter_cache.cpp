@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <color/profile_tags.hpp>
 #include <engine/converter_cache.hpp>
-#include <random>
 #include <utility>
 
 namespace framewire::engine {
@@ -17,11 +16,6 @@ bool is_of(const color::ProfileConversion& conversion, std::span<const std::uint
 }
 
 }  // namespace
-
-std::uint64_t ConverterCache::random_seed() {
-  std::random_device random;
-  return std::uint64_t{random()} << 32 | random();
-}
 
 base::CacheUse ConverterCache::use() const {
   const std::lock_guard lock(mutex_);

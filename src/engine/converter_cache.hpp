@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <base/cache_use.hpp>
+#include <base/random.hpp>
 #include <color/profile_conversion.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,7 @@ class ConverterCache {
 
   /// @param max_bytes  of all that is kept, the profiles' own bytes included
   explicit ConverterCache(std::size_t max_bytes = kDefaultBytes)
-      : max_bytes_(max_bytes), seed_(random_seed()) {}
+      : max_bytes_(max_bytes), seed_(base::random_seed()) {}
 
   using Conversion = std::shared_ptr<const color::ProfileConversion>;
   /// What a file's profile is good for. What is not simple has yet to be prepared.
@@ -55,7 +56,6 @@ class ConverterCache {
   };
   using Entries = std::list<Entry>;
 
-  [[nodiscard]] static std::uint64_t random_seed();
   [[nodiscard]] Conversion look_up(std::uint64_t hash, std::span<const std::uint8_t> reduced,
                                    int channels);
   [[nodiscard]] Conversion insert(std::uint64_t hash, Conversion made);

@@ -162,6 +162,7 @@ void Dispatcher::host_main() {
   WorkList taken;
   for (std::size_t done = 0; flow_.host_queue().take({}, done, taken); done = 1) {
     WorkPtr work = taken.pop_front();
+    const WorkQueue::Turn turn(flow_.host_queue(), *work);
     if (work->state == WorkState::kHostFirst) {
       prepare_for_device(std::move(work));
     } else {

@@ -100,6 +100,8 @@ WorkPtr Dispatcher::make_work(EngineRequest& request, std::list<Completion>& ent
   }
   work->done = std::move(request.done);
   work->sink = std::move(request.sink);
+  work->client = request.client;
+  work->waited = std::chrono::milliseconds(request.waited_ms);
   if (request.stop.stop_possible()) {
     work->stop = std::move(request.stop);
     work->on_stop.emplace(work->stop, [this] { flow_.watch().look_now(); });
@@ -137,9 +139,9 @@ void Dispatcher::admit(Routes routes, Admission::Epoch epoch, Nested nested) noe
          work = work->next.get()) {
       work->flow = &flow_;
       work->epoch = epoch;
-      work->arrived = now;
+      work->arrived = now - work->waited;
       if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0) {
-        work->deadline = now + std::chrono::milliseconds(ms);
+        work->deadline = work->arrived + std::chrono::milliseconds(ms);
       }
       work->traits = inputs_->find(work->bytes);
     }

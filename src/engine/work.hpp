@@ -85,7 +85,9 @@ struct Work {
   std::shared_ptr<CompletionQueue> completions;  ///< takes the answer; null: `done` does
   std::list<Completion> completion;              ///< one, made in advance for that queue
   std::stop_token stop;
-  base::Clock::time_point arrived;
+  std::uint64_t client = 0;            ///< EngineRequest::client
+  std::chrono::milliseconds waited{};  ///< before it came here
+  base::Clock::time_point arrived;     ///< where it waited first
   base::Clock::time_point deadline = base::Clock::time_point::max();
   std::optional<base::Clock::time_point> begun;  ///< when somebody first worked on it
 
@@ -123,7 +125,7 @@ struct Work {
   return work.stop.stop_requested() || work.deadline <= now;
 }
 
-/// Whether more of a request's time has gone by in a queue than was left for work on it.
+/// Whether more of a request's time has gone by in queues than was left for work on it.
 [[nodiscard]] inline bool waited_too_long(const Work& work) noexcept {
   return !work.begun || *work.begun - work.arrived > work.deadline - *work.begun;
 }

@@ -61,7 +61,7 @@ class WorkFlow {
   QueueWatch watch_;
   Counters counters_;
   WorkQueue device_queue_{watch_};
-  WorkQueue host_queue_{watch_};
+  WorkQueue host_queue_{watch_, QueueOrder::kClientTime};
   ConversionQueue conversions_{watch_};
 };
 

@@ -25,7 +25,8 @@ std::size_t size_class(const Work& work) noexcept {
 void WorkQueue::append(WorkPtr work) noexcept {
   tell_watch(*work);
   count_in(*work);
-  list_of(*work).push_back(std::move(work));
+  const std::uint64_t client = client_of(*work);
+  list_of(*work).push_back(client, std::move(work));
   wake_for_device();
   const std::size_t before = count_;
   recount();
@@ -40,7 +41,15 @@ void WorkQueue::append(WorkPtr work) noexcept {
   }
 }
 
-WorkList& WorkQueue::list_of(const Work& work) noexcept {
+std::uint64_t WorkQueue::client_of(const Work& work) const noexcept {
+  return order_ == QueueOrder::kArrival ? 0 : work.client;
+}
+
+base::ClientTimes::TimePoint WorkQueue::now() const noexcept {
+  return order_ == QueueOrder::kArrival ? base::ClientTimes::TimePoint() : base::Clock::now();
+}
+
+FairList& WorkQueue::list_of(const Work& work) noexcept {
   return is_for_device(work) ? for_device_ : items_;
 }
 
@@ -65,10 +74,12 @@ void WorkQueue::recount_and_wake() noexcept {
 }
 
 /// Not where take() has nothing to hand out.
-WorkList& WorkQueue::next_list() noexcept {
-  if (items_.empty() || for_device_.empty()) return items_.empty() ? for_device_ : items_;
-  return devices_take() || items_.front().arrived <= for_device_.front().arrived ? items_
-                                                                                 : for_device_;
+WorkQueue::Next WorkQueue::next(base::ClientTimes::TimePoint now) noexcept {
+  if (items_.empty()) return {&for_device_, for_device_.next(now)};
+  const Next one{&items_, items_.next(now)};
+  if (for_device_.empty() || devices_take()) return one;
+  const Next other{&for_device_, for_device_.next(now)};
+  return one.place.before(other.place) ? one : other;
 }
 
 void WorkQueue::count_in(const Work& work) noexcept {
@@ -114,18 +125,29 @@ void WorkQueue::push(WorkList works) noexcept {
 
 void WorkQueue::put_back(WorkList works) noexcept {
   const std::lock_guard lock(mutex_);
-  WorkList front;
-  WorkList front_for_device;
-  while (!works.empty()) {
-    tell_watch(works.front());
-    count_in(works.front());
-    WorkList& to = is_for_device(works.front()) ? front_for_device : front;
-    to.push_back(works.pop_front());
+  for (const Work* work = works.empty() ? nullptr : &works.front(); work != nullptr;
+       work = work->next.get()) {
+    tell_watch(*work);
+    count_in(*work);
   }
-  items_.prepend(std::move(front));
-  for_device_.prepend(std::move(front_for_device));
+  back_to_front(std::move(works));
   recount();
   wake_all();
+}
+
+/// So that they are taken next, in their order.
+void WorkQueue::back_to_front(WorkList works) noexcept {
+  WorkList reversed;
+  while (!works.empty()) {
+    WorkList one;
+    one.push_back(works.pop_front());
+    reversed.prepend(std::move(one));
+  }
+  while (!reversed.empty()) {
+    WorkPtr work = reversed.pop_front();
+    const std::uint64_t client = client_of(*work);
+    list_of(*work).push_front(client, std::move(work));
+  }
 }
 
 /// Sizes of batches of which the oldest request is one: its own, and while those are too few,
@@ -150,20 +172,24 @@ void WorkQueue::take_sizes(std::uint64_t sizes, const DeviceBounds& bounds,
                            WorkList& out) noexcept {
   WorkList kept;
   std::uint64_t bytes = 0;
+  const auto time = now();
   while (!for_device_.empty() && out.size() < bounds.max_requests) {
-    const Work& next = for_device_.front();
-    const bool wanted = (sizes >> size_class(next) & 1) != 0;
-    if (wanted && !out.empty() && bytes + next.bytes.size() > bounds.max_bytes) break;
-    WorkPtr work = for_device_.pop_front();
+    const FairList::Next next = for_device_.next(time);
+    const std::uint64_t of_next = for_device_.front(next).bytes.size();
+    const bool wanted = (sizes >> size_class(for_device_.front(next)) & 1) != 0;
+    if (wanted && !out.empty() && bytes + of_next > bounds.max_bytes) break;
+    WorkPtr work = for_device_.pop(next);
     if (!wanted) {
       kept.push_back(std::move(work));
       continue;
     }
-    bytes += work->bytes.size();
+    bytes += of_next;
+    // About what a device takes for a file among many: a nanosecond a byte.
+    times_.charge(next.account, static_cast<std::int64_t>(of_next));
     count_out(*work);
     out.push_back(std::move(work));
   }
-  for_device_.prepend(std::move(kept));
+  back_to_front(std::move(kept));
 }
 
 void WorkQueue::join_device_takers() noexcept {
@@ -186,7 +212,8 @@ bool WorkQueue::take_for_device(const DeviceBounds& bounds, WorkList& out) {
   many_for_device_.wait(lock, [&] { return closed_ || for_device_.size() >= bounds.min_requests; });
   --waiting_takers_;
   if (closed_) return false;
-  take_sizes(sizes_for(for_device_.front(), bounds.good_requests), bounds, out);
+  const Work& oldest = for_device_.front(for_device_.next(now()));
+  take_sizes(sizes_for(oldest, bounds.good_requests), bounds, out);
   wake_for_device();
   recount_and_wake();
   return true;
@@ -196,20 +223,16 @@ QueueWatch::TimePoint WorkQueue::remove_over(WorkList& over) noexcept {
   auto earliest = QueueWatch::TimePoint::max();
   const auto now = base::Clock::now();
   const std::lock_guard lock(mutex_);
-  for (WorkList* const list : {&items_, &for_device_}) {
-    WorkList kept;
-    while (!list->empty()) {
-      WorkPtr work = list->pop_front();
-      if (is_over(*work, now)) {
-        count_out(*work);
-        over.push_back(std::move(work));
-      } else {
-        earliest = std::min(earliest, work->deadline);
-        kept.push_back(std::move(work));
-      }
+  const auto remove = [&](const Work& work) {
+    if (is_over(work, now)) {
+      count_out(work);
+      return true;
     }
-    *list = std::move(kept);
-  }
+    earliest = std::min(earliest, work.deadline);
+    return false;
+  };
+  items_.remove_if(remove, over);
+  for_device_.remove_if(remove, over);
   recount_and_wake();
   return earliest;
 }
@@ -229,7 +252,7 @@ void WorkQueue::wake_all() {
 }
 
 void WorkQueue::wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds) {
-  const auto until = next_list().front().arrived + std::chrono::microseconds(bounds.wait_us);
+  const auto until = next(now()).place.arrived + std::chrono::microseconds(bounds.wait_us);
   const auto enough = [&] {
     return closed_ || count_ == 0 || busy_ == 0 || count_ >= share() || bytes_ >= bounds.max_bytes;
   };
@@ -278,18 +301,31 @@ bool WorkQueue::take(const Bounds& bounds, std::size_t done, WorkList& out) {
   const std::size_t part = std::max(bounds.min_share, count_ / (waiting_ + 1) + 1);
   const std::size_t count = std::min(bounds.max_requests, part);
   std::uint64_t bytes = 0;
+  const auto time = now();
   while (count_ != 0 && out.size() < count) {
-    WorkList& next = next_list();
-    bytes += next.front().bytes.size();
+    const Next first = next(time);
+    bytes += first.work().bytes.size();
     if (!out.empty() && bytes > bounds.max_bytes) break;
-    count_out(next.front());
-    out.push_back(next.pop_front());
+    count_out(first.work());
+    times_.serve(first.place.account, time);
+    out.push_back(first.list->pop(first.place));
     recount();
   }
   ++busy_;
   at_work_ += out.size();
   if (count_ != 0 && waiting_ > gathering_) filled_.notify_one();
   return true;
+}
+
+WorkQueue::Turn::Turn(WorkQueue& queue, const Work& work) noexcept
+    : queue_(queue), begun_(base::Clock::now()) {
+  const std::lock_guard lock(queue_.mutex_);
+  account_ = queue_.times_.begin(queue_.client_of(work), begun_);
+}
+
+WorkQueue::Turn::~Turn() {
+  const std::lock_guard lock(queue_.mutex_);
+  queue_.times_.end(account_, begun_, base::Clock::now());
 }
 
 std::size_t WorkQueue::idle() noexcept {

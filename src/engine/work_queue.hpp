@@ -3,22 +3,32 @@
 
 #include <array>
 #include <atomic>
+#include <base/client_times.hpp>
+#include <base/random.hpp>
 #include <codec/helpers.hpp>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <engine/fair_list.hpp>
 #include <engine/queue_watch.hpp>
 #include <engine/work_list.hpp>
 #include <mutex>
 
 namespace framewire::engine {
 
-/// First in, first out, but for what a device could decode where much of that waits; what bounds it
-/// is the engine's count of unanswered requests. Never allocates. Thread-safe.
+/// Who is next.
+enum class QueueOrder : std::uint8_t {
+  kArrival,     ///< who came first
+  kClientTime,  ///< of the client that has had least of the callers' time: see base::ClientTimes
+};
+
+/// What a device could decode has an order of its own where much of that waits; what bounds the
+/// queue is the engine's count of unanswered requests. Never allocates. Thread-safe.
 class WorkQueue {
  public:
   /// @param watch  told of what is queued
-  explicit WorkQueue(QueueWatch& watch) : watch_(watch) {}
+  explicit WorkQueue(QueueWatch& watch, QueueOrder order = QueueOrder::kArrival)
+      : watch_(watch), order_(order) {}
 
   void push(WorkPtr work) noexcept;
   void push(WorkList works) noexcept;
@@ -40,6 +50,21 @@ class WorkQueue {
   /// @param done  how many requests this caller took last, and has finished; 0 for its first call
   /// @return false once closed and empty
   bool take(const Bounds& bounds, std::size_t done, WorkList& out);
+
+  /// While it lives its thread works on one request, and the client's time goes by. For callers of
+  /// take() in the order kClientTime.
+  class Turn {
+   public:
+    Turn(WorkQueue& queue, const Work& work) noexcept;
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    WorkQueue& queue_;
+    const base::ClientTimes::TimePoint begun_;
+    std::size_t account_ = 0;
+  };
 
   /// What a device could decode is left to callers of take_for_device() while so many wait.
   struct DeviceBounds {
@@ -78,16 +103,25 @@ class WorkQueue {
 
  private:
   void append(WorkPtr work) noexcept;
-  [[nodiscard]] WorkList& list_of(const Work& work) noexcept;
+  /// The next request of one of the lists.
+  struct Next {
+    FairList* list = nullptr;
+    FairList::Next place;
+    [[nodiscard]] const Work& work() const noexcept { return list->front(place); }
+  };
+  [[nodiscard]] std::uint64_t client_of(const Work& work) const noexcept;
+  [[nodiscard]] FairList& list_of(const Work& work) noexcept;
   [[nodiscard]] bool devices_take() const noexcept;
   void recount() noexcept;
   void recount_and_wake() noexcept;
-  [[nodiscard]] WorkList& next_list() noexcept;
+  [[nodiscard]] Next next(base::ClientTimes::TimePoint now) noexcept;
+  [[nodiscard]] base::ClientTimes::TimePoint now() const noexcept;
   void count_in(const Work& work) noexcept;
   void count_out(const Work& work) noexcept;
   void wake_for_device() noexcept;
   [[nodiscard]] std::uint64_t sizes_for(const Work& oldest, std::size_t good_requests) const;
   void take_sizes(std::uint64_t sizes, const DeviceBounds& bounds, WorkList& out) noexcept;
+  void back_to_front(WorkList works) noexcept;
   void tell_watch(const Work& work) noexcept;
   [[nodiscard]] std::size_t share() const;
   void wake_all();
@@ -103,12 +137,14 @@ class WorkQueue {
 
   std::mutex mutex_;
   QueueWatch& watch_;
+  const QueueOrder order_;
+  base::ClientTimes times_{base::random_seed()};
   std::condition_variable filled_;  ///< for callers without a request
   std::condition_variable enough_;  ///< for those who wait for more to come
-  WorkList items_;
+  FairList items_{times_};
   std::atomic<std::size_t> count_{0};  ///< that take() may hand out, for a look without the lock
   std::uint64_t bytes_ = 0;            ///< of all that is queued
-  WorkList for_device_;                ///< what a device could decode
+  FairList for_device_{times_};        ///< what a device could decode
   std::array<std::size_t, 64> for_device_sizes_{};  ///< its requests by size_class()
   std::size_t soon_for_device_ = 0;  ///< items that a device could decode once their gain maps are
                                      ///< done

@@ -20,7 +20,8 @@ struct Submission {
   std::uint64_t offset = 0;         ///< request: in the input area; release: in the output area
   std::uint64_t bytes = 0;          ///< request
   std::uint32_t options_bytes = 0;  ///< request: of the slot's text
-  std::uint32_t reserved = 0;
+  std::uint32_t waited_ms = 0;      ///< request: EngineRequest::waited_ms
+  std::uint64_t client = 0;  ///< request: EngineRequest::client, where the server asks whose it is
 };
 
 enum class AnswerKind : std::uint32_t {
@@ -38,7 +39,7 @@ struct CompletionEntry {
   std::uint32_t reserved = 0;
 };
 
-static_assert(sizeof(Submission) == 32 && sizeof(CompletionEntry) == 32);
+static_assert(sizeof(Submission) == 40 && sizeof(CompletionEntry) == 32);
 static_assert(std::is_trivially_copyable_v<Submission> &&
               std::is_trivially_copyable_v<CompletionEntry>);
 

@@ -13,7 +13,7 @@ namespace framewire::ipc {
 /// raised with whatever an older end does not know, a new StatusCode, WarningKind or CodecKind
 /// included, or another layout of the memory: it takes what it does not know for a lie, and ends
 /// the connection.
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 /// What the client says, once.
 struct Hello {

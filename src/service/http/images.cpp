@@ -142,6 +142,7 @@ std::optional<ClientAdmission::Verdict> Images::join(const Computation& wanted,
                                                      IoThread& io, ClientKey client) {
   Computation joined = wanted;
   std::optional<ClientAdmission::Verdict> verdict;
+  Round round;  // that the picture has to be handed in for this client in
   {
     wanted->waiters.reserve(1);  // what is in the map has somebody who waits, come what may
     const std::lock_guard lock(mutex_);
@@ -149,6 +150,7 @@ std::optional<ClientAdmission::Verdict> Images::join(const Computation& wanted,
       joined = found->second;
       // Nobody waits longer since somebody else, who has much under way, has asked first.
       joined->asked_by.add(client.key);
+      if (joined->round != nullptr && add_client(*joined->round, client)) round = joined->round;
     } else {
       verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
       if (*verdict != ClientAdmission::Verdict::kAdmitted) return verdict;
@@ -169,6 +171,9 @@ std::optional<ClientAdmission::Verdict> Images::join(const Computation& wanted,
     if (verdict) fail_with(joined, Code::kUnavailable, "busy", "memory ran out");
     if (!verdict) leave(joined);
     throw;
+  }
+  if (round != nullptr) {
+    (void)joined->io->post([this, joined, round, client] { hand_in_for(joined, round, client); });
   }
   return verdict;
 }
@@ -280,10 +285,7 @@ void Images::on_original(const Computation& computation,
     fail_with(computation, Code::kUnprocessable, "invalid_input", "the original is empty");
     return;
   }
-  computation->io->submit({got.bytes, computation->options, computation->stop.get_token(),
-                           [this, computation](Result<Resized> result) {
-                             on_picture(computation, std::move(result));
-                           }});
+  hand_in(computation);
 } catch (...) {
   fail_with(computation, Code::kUnavailable, "busy", "memory ran out");
 }
@@ -475,7 +477,7 @@ void Images::leave(const std::weak_ptr<ImageComputation>& computation) noexcept 
     const auto found = computations_.find(left->key);
     if (found != computations_.end() && found->second == left) computations_.erase(found);
   }
-  left->stop.request_stop();
+  stop(*left);
 }
 
 }  // namespace framewire::service::http

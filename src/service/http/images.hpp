@@ -93,6 +93,9 @@ struct ImageComputation {
   std::uint64_t held_bytes = 0;  ///< that the ticket counts
   std::optional<ClientAdmission::Verdict> refused;  ///< why no more of it is taken
 
+  struct EngineRound;                  ///< images_engine.cpp
+  std::shared_ptr<EngineRound> round;  ///< once the original is there; under the lock of Images
+
   std::vector<Waiter> waiters;
   std::size_t interested = 0;  ///< waiters that have not gone
   bool answered = false;
@@ -115,6 +118,8 @@ class Images {
     ClientKey client;
     double bytes_per_second = 0;
   };
+  /// Requests that the engine may have beside those that are admitted.
+  static constexpr std::size_t kMaxExtraRequests = 256;
   /// The slowest one that this thread began. @param io  the caller's thread
   [[nodiscard]] std::optional<SlowFetch> slowest_fetch(IoThread& io,
                                                        std::chrono::steady_clock::time_point now);
@@ -132,6 +137,15 @@ class Images {
   static void measure(ImageComputation& computation);
   void hand_on(const Computation& computation);
   void on_picture(const Computation& computation, Result<Resized> result);
+  // In the engine's queue: images_engine.cpp.
+  using Round = std::shared_ptr<ImageComputation::EngineRound>;
+  void hand_in(const Computation& computation);
+  void hand_in_for(const Computation& computation, const Round& round, ClientKey client);
+  [[nodiscard]] static bool add_client(ImageComputation::EngineRound& round,
+                                       ClientKey client) noexcept;
+  void on_answer(const Computation& computation, ImageComputation::EngineRound& round,
+                 Result<Resized> result);
+  void stop(ImageComputation& computation) noexcept;
   [[nodiscard]] bool fall_back(const Computation& computation, Code code, std::string_view why);
   // With the cache: images_cache.cpp.
   void look_up(const Computation& computation);
@@ -157,6 +171,7 @@ class Images {
 
   std::mutex mutex_;
   std::unordered_map<std::string, Computation> computations_;  ///< not answered, by key
+  std::atomic<std::size_t> extra_requests_{0};
 };
 
 /// The answer to one of those who waited.

@@ -26,9 +26,7 @@ bool Images::fall_back(const Computation& computation, Code code, std::string_vi
   computation->original.keeper = fallback->keeper();
   if (computation->snapshot->settings.debug_headers) measure(*computation);
   computation->io->shared().metrics.fallback_images.add();
-  computation->io->submit(
-      {computation->original.bytes, computation->options, computation->stop.get_token(),
-       [this, computation](Result<Resized> made) { on_picture(computation, std::move(made)); }});
+  hand_in(computation);
   return true;
 }
 

@@ -385,6 +385,7 @@ void IoThread::hand_in() {
       request.jpeg = group[i].jpeg;
       request.options = group[i].options;
       request.stop = group[i].stop;
+      request.client = group[i].client.key;
       request.completions = completions_;
       request.tag = first_tag + i;
       handed_in_.try_emplace(request.tag).first->second = {std::move(group[i]), now};

@@ -32,6 +32,7 @@ struct PictureJob {
   std::span<const std::uint8_t> jpeg;  ///< stays until the answer; `done` may keep it
   ResizeOptions options;
   std::stop_token stop;
+  ClientKey client;
   /// Called once, on the thread that submitted, with what the engine says, or busy. Never throws.
   std::function<void(Result<Resized>)> done;
   bool is_retry = false;  ///< a GPU was lost that had it

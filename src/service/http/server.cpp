@@ -119,7 +119,7 @@ EngineOptions engine_options(const ServiceSettings& settings) {
   options.gpu_memory_bytes = settings.gpu_memory_bytes;
   options.warm_bytes = settings.warm_bytes;
   // Admission counts, so that the engine is never the one that is full.
-  options.queue = most_requests(settings, true) + 1;
+  options.queue = most_requests(settings, true) + Images::kMaxExtraRequests + 1;
   return options;
 }
 

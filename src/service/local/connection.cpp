@@ -23,6 +23,9 @@ constexpr std::size_t kGroup = 256;
 /// How late the deadline of a request may be noticed that waits for its turn here.
 constexpr int kDeadlineCheck_ms = 20;
 
+/// Tells users from other clients of one engine.
+constexpr std::uint64_t kLocalUsers = std::uint64_t{1} << 62;
+
 tl::unexpected<Status> lied(std::string what) {
   return fail(StatusCode::kInvalidInput, std::move(what));
 }
@@ -43,6 +46,8 @@ LocalClientConnection::LocalClientConnection(const ConnectionContext& context, F
       submissions_(pages_.submissions()),
       options_(context.limits),
       may_take_memory_back_(context.takes_memory_back),
+      believes_clients_(context.believes_clients),
+      client_(kLocalUsers | user),
       slots_(pages_.layout().sizes.slots),
       completions_(pages_.completions()),
       outputs_(pages_.layout().sizes.output_bytes) {
@@ -203,8 +208,9 @@ Result<EngineRequest> LocalClientConnection::make_request(const ipc::Submission&
   // Small enough that std::function keeps it in itself.
   request.sink =
       OutputSink([this, slot = entry.slot](std::size_t bytes) { return allocate(slot, bytes); });
+  request.client = believes_clients_ ? entry.client : client_;
+  request.waited_ms = entry.waited_ms;
   Slot& slot = slots_[entry.slot];
-  slot.allowed_ms = slot.left_ms = request.options.limits.deadline_ms;
   if (slot.stop.stop_requested()) slot.stop = std::stop_source();
   request.stop = slot.stop.get_token();
   return request;
@@ -257,12 +263,12 @@ void LocalClientConnection::drop(std::size_t index, const Status& why) {
   refuse(slot, why);
 }
 
-/// Deadlines count from when a request was taken from the ring.
 void LocalClientConnection::drop_expired() {
   const auto now = base::Clock::now();
   for (std::size_t i = first_; i < requests_.size();) {
     const std::uint32_t allowed_ms = requests_[i].options.limits.deadline_ms;
-    if (allowed_ms != 0 && now - arrivals_[i] >= std::chrono::milliseconds(allowed_ms)) {
+    const auto waited = now - arrivals_[i] + std::chrono::milliseconds(requests_[i].waited_ms);
+    if (allowed_ms != 0 && waited >= std::chrono::milliseconds(allowed_ms)) {
       drop(i,
            base::late_in_queue(fmt::format("{} ms passed before the engine had room", allowed_ms)));
     } else {
@@ -334,7 +340,7 @@ void LocalClientConnection::hand_in() {
 
 /// @return how many of the first `count` are done with
 std::size_t LocalClientConnection::hand_in(std::size_t count) {
-  shorten_deadlines(count);
+  count_waiting(count);
   const std::span group = std::span(requests_).subspan(first_, count);
   {
     const std::lock_guard lock(mutex_);
@@ -389,15 +395,11 @@ std::size_t LocalClientConnection::try_submit(std::span<EngineRequest> group) {
   return taken;
 }
 
-void LocalClientConnection::shorten_deadlines(std::size_t count) {
+/// Deadlines count from when a request was taken from the ring.
+void LocalClientConnection::count_waiting(std::size_t count) {
   const auto now = base::Clock::now();
   for (std::size_t i = first_; i < first_ + count; ++i) {
-    std::uint32_t& deadline_ms = requests_[i].options.limits.deadline_ms;
-    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - arrivals_[i]);
-    if (deadline_ms == 0 || waited.count() == 0) continue;
-    deadline_ms -=
-        static_cast<std::uint32_t>(std::min<std::int64_t>(waited.count(), deadline_ms - 1));
-    slots_[requests_[i].tag].left_ms = deadline_ms;
+    requests_[i].waited_ms = base::add_waited(requests_[i].waited_ms, now - arrivals_[i]);
     arrivals_[i] = now;
   }
 }

@@ -32,6 +32,8 @@ struct ConnectionContext {
   /// Whether a client that has left, or lied, loses the memory. Not where it reads on there, as a
   /// service does in its workers' memory.
   bool takes_memory_back = false;
+  /// Whether requests say themselves whose they are, as those of a service to its workers do.
+  bool believes_clients = false;
 };
 
 /// Serves one client: takes what it submits, hands it to the engine in groups, and puts the answers
@@ -73,8 +75,6 @@ class LocalClientConnection {
     std::uint32_t report_bytes = 0;  ///< of an answer that waits for room
     InputSlice copy;                 ///< of the input, where the engine needs one
     std::uint64_t input_bytes = 0;   ///< counted in in_work_bytes_
-    std::uint32_t allowed_ms = 0;    ///< the request's deadline; 0: none
-    std::uint32_t left_ms = 0;       ///< of it, when the engine got the request
     std::stop_source stop;
   };
 
@@ -104,7 +104,7 @@ class LocalClientConnection {
   void leave_work(std::uint32_t slot) noexcept;
   [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> group);
   void copy_inputs(std::span<EngineRequest> group);
-  void shorten_deadlines(std::size_t count);
+  void count_waiting(std::size_t count);
   void drop_expired();
   void drop(std::size_t index, const Status& why);
   void place_kept();
@@ -116,8 +116,6 @@ class LocalClientConnection {
   static void take_answers(LocalClientConnection& connection, Inbox& inbox) noexcept;
   void answered(std::span<const Completion> answers) noexcept;
   void refuse(std::uint32_t slot, const Status& why) noexcept;
-  [[nodiscard]] static std::size_t write_failure(const Slot& slot, const Status& why,
-                                                 std::span<std::byte> text) noexcept;
   void write_text(std::uint32_t slot, const Result<Resized>& result) noexcept;
   void put_answer(std::uint32_t slot, const Result<Resized>& result) noexcept;
   void complete(std::uint32_t slot, ipc::AnswerKind outcome, std::uint64_t bytes) noexcept;
@@ -140,6 +138,8 @@ class LocalClientConnection {
   std::atomic<bool> draining_{false};
   std::atomic<bool> stopping_{false};
   const bool may_take_memory_back_;
+  const bool believes_clients_;
+  const std::uint64_t client_;      ///< EngineRequest::client of all its requests
   bool takes_memory_back_ = false;  ///< the client has left, or was sent away for a lie
 
   // Requests that the engine has not been given yet, from first_ on; capacity for all slots.

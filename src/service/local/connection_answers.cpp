@@ -84,24 +84,14 @@ void LocalClientConnection::refuse(std::uint32_t slot, const Status& why) noexce
   wake_client();
 }
 
-/// Where it waited here for more of its time than was left for the engine, the error says so.
-std::size_t LocalClientConnection::write_failure(const Slot& slot, const Status& why,
-                                                 std::span<std::byte> text) noexcept try {
-  const bool waited = slot.left_ms < slot.allowed_ms - slot.left_ms;
-  if (!waited || !base::is_plain_deadline(why)) return ipc::write_error(why, text);
-  return ipc::write_error(base::late_in_queue(why.message()), text);
-} catch (const std::bad_alloc&) {
-  return ipc::write_error(why, text);
-}
-
 /// Writes the report or the error. Until it is published a slot is its request's alone.
 void LocalClientConnection::write_text(std::uint32_t index,
                                        const Result<Resized>& result) noexcept {
   Slot& slot = slots_[index];
   slot.copy = {};
   const std::span<std::byte> text = pages_.report(index);
-  slot.report_bytes = static_cast<std::uint32_t>(
-      result ? ipc::write_report(result->report, text) : write_failure(slot, result.error(), text));
+  slot.report_bytes = static_cast<std::uint32_t>(result ? ipc::write_report(result->report, text)
+                                                        : ipc::write_error(result.error(), text));
 }
 
 /// With the lock; seen after the next publish().

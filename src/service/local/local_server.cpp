@@ -295,7 +295,11 @@ class LocalServer::Impl {
     const auto sent = peer.send(std::as_bytes(std::span(&word, 1)), {&file, 1});
     if (!sent) return fail(sent.error());
     pages->close_file();
-    const ConnectionContext context{engine_, share_, counters_, options_.limits, true};
+    const ConnectionContext context{.engine = engine_,
+                                    .share = share_,
+                                    .counters = counters_,
+                                    .limits = options_.limits,
+                                    .takes_memory_back = true};
     auto connection = std::make_unique<LocalClientConnection>(
         context, client.uid, std::move(*pages), std::move(*registered), std::move(peer),
         std::move(event));

@@ -216,6 +216,7 @@ Result<EngineRequest> RemoteClientConnection::make_request(const ipc::Message& m
   request.jpeg = message.body;
   request.options = **options;
   request.tag = message.head.slot;
+  request.client = client_.key;
   request.completions = completions_;
   request.stop = slots_[message.head.slot].stop.get_token();
   return request;
@@ -304,7 +305,11 @@ bool RemoteClientConnection::drop_unwanted() {
 void RemoteClientConnection::submit(const std::vector<std::uint32_t>& slots) {
   std::vector<EngineRequest> requests;
   requests.reserve(slots.size());
-  for (const std::uint32_t index : slots) requests.push_back(std::move(slots_[index].request));
+  const auto now = Clock::now();
+  for (const std::uint32_t index : slots) {
+    requests.push_back(std::move(slots_[index].request));
+    requests.back().waited_ms = base::add_waited(0, now - slots_[index].arrival);
+  }
   std::size_t taken = 0;
   share_.entered(slots.size());
   try {

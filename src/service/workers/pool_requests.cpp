@@ -48,6 +48,14 @@ Result<Resized> failure(StatusCode code, std::string_view message) noexcept {
   }
 }
 
+/// What a worker has spent on a request: a failure does not say, so as long as it had it in hand.
+std::int64_t work_ns(const Result<Resized>& result, Clock::duration in_hand) noexcept {
+  if (!result) return std::chrono::nanoseconds(in_hand).count();
+  const StageTimes& times = result->report.times;
+  const double work_us = times.parse_us + times.decode_resample_us + times.encode_us;
+  return static_cast<std::int64_t>(std::clamp(work_us, 0.0, 1e9) * 1e3);
+}
+
 Result<Resized> late_failure() noexcept try {
   return fail(base::late_in_queue("its time passed before a worker was free"));
 } catch (...) {
@@ -96,7 +104,10 @@ JobPtr WorkerPool::State::make_job(EngineRequest& request) {
   job->stop = request.stop;
   const std::uint32_t deadline_ms = request.options.limits.deadline_ms;
   job->allowed = deadline_ms == 0 ? kAllowed : std::chrono::milliseconds(deadline_ms);
-  job->expires = Clock::now() + job->allowed;
+  job->client = request.client;
+  job->waited_ms = request.waited_ms;
+  job->queued = Clock::now();
+  job->expires = job->queued + job->allowed - std::chrono::milliseconds(request.waited_ms);
   return job;
 }
 
@@ -112,6 +123,9 @@ std::size_t WorkerPool::State::try_submit(std::span<EngineRequest> requests) {
   {
     const std::lock_guard lock(mutex_);
     unanswered_ += requests.size();
+    for (const Jobs* jobs : {&accepted, &refused}) {
+      for (const JobPtr& job : *jobs) job->account = times_.enter(job->client);
+    }
     nobody = failing_;
     if (!nobody) queue_.splice(queue_.end(), accepted);
   }
@@ -151,12 +165,22 @@ std::vector<WorkerPool::State::Batch> WorkerPool::State::assign() {
   }
   assign_suspect(batches);
   while (!queue_.empty()) {
-    const WorkerPtr worker = choose(*queue_.front());
+    const auto job = next_job();
+    const WorkerPtr worker = choose(**job);
     if (worker == nullptr) break;
-    give(worker, queue_, queue_.begin(), batches);
+    times_.serve((*job)->account, {});
+    give(worker, queue_, job, batches);
   }
   std::erase_if(batches, [](const Batch& batch) { return batch.jobs.empty(); });
   return batches;
+}
+
+/// With the lock, and not where the queue is empty. Of the client that has had least of the
+/// workers' time, what came first.
+Jobs::iterator WorkerPool::State::next_job() noexcept {
+  if (!times_.contended()) return queue_.begin();
+  return std::ranges::min_element(
+      queue_, {}, [this](const JobPtr& job) { return times_.time_ns(job->account, {}); });
 }
 
 /// With the lock. A suspect goes to a worker that has nothing else, and gets nothing else.
@@ -196,7 +220,10 @@ WorkerPtr WorkerPool::State::choose(const PoolJob& job) const {
 /// With the lock. There is room in the batch for all that a worker may have in hand.
 void WorkerPool::State::give(const WorkerPtr& worker, Jobs& from, Jobs::iterator job,
                              std::vector<Batch>& batches) {
-  (*job)->overdue = Clock::now() + (*job)->allowed + options_.hang_time;
+  const auto now = Clock::now();
+  (*job)->given = now;
+  (*job)->waited_ms = base::add_waited((*job)->waited_ms, now - (*job)->queued);
+  (*job)->overdue = now + (*job)->allowed + options_.hang_time;
   const auto batch = std::ranges::find(batches, worker, &Batch::worker);
   batch->jobs.push_back(*job);
   worker->in_hand.splice(worker->in_hand.end(), from, job);
@@ -213,6 +240,8 @@ bool WorkerPool::State::hand_in(const Batch& batch) noexcept {
       orders[i].jpeg = job->jpeg;
       orders[i].options = job->options;
       orders[i].sink = job->sink;
+      orders[i].client = job->client;
+      orders[i].waited_ms = job->waited_ms;
       // Whoever has gone: what may have ended a worker is tried all the same.
       if (!job->is_suspect) orders[i].stop = job->stop;
       orders[i].done = [this, owner = batch.worker, job](Result<Resized> result) {
@@ -228,6 +257,7 @@ bool WorkerPool::State::hand_in(const Batch& batch) noexcept {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = batch.jobs.size(); i-- > taken;) {
     PoolJob& job = *batch.jobs[i];
+    job.queued = Clock::now();
     Jobs& back = job.is_suspect ? suspects_ : queue_;
     back.splice(back.begin(), worker.in_hand, job.place);
   }
@@ -252,6 +282,7 @@ void WorkerPool::State::answered(Worker& worker, PoolJob& job, Result<Resized> r
     const std::lock_guard lock(mutex_);
     ++worker.answers;
     worker.full = false;
+    times_.charge(job.account, work_ns(result, Clock::now() - job.given));
     mine.splice(mine.begin(), worker.in_hand, job.place);
   }
   if (!result) {
@@ -269,6 +300,7 @@ void WorkerPool::State::on_loss(Worker& worker, PoolJob& job) noexcept {
   {
     const std::lock_guard lock(mutex_);
     worker.gone = true;
+    job.queued = Clock::now();
     Jobs& waiting = job.is_suspect ? suspects_ : queue_;
     Jobs& to = handing_in || worker.over ? waiting : worker.lost;
     to.splice(to.begin(), worker.in_hand, job.place);
@@ -280,6 +312,7 @@ void WorkerPool::State::deliver(PoolJob& job, Result<Resized> result) noexcept {
   job.completion.front().result = std::move(result);
   job.completions->put(std::move(job.completion));
   const std::lock_guard lock(mutex_);
+  times_.leave(job.account);
   if (--unanswered_ == 0) idle_.notify_all();
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <base/client_times.hpp>
+#include <base/random.hpp>
 #include <base/wake_event.hpp>
 #include <client/local_connection.hpp>
 #include <condition_variable>
@@ -31,6 +33,11 @@ struct PoolJob {
   std::list<Completion> completion;
   std::chrono::milliseconds allowed{};  ///< its own deadline
   Clock::time_point expires;            ///< where it has not been handed in by then
+  std::uint64_t client = 0;             ///< EngineRequest::client
+  std::size_t account = 0;              ///< that client's
+  Clock::time_point queued;             ///< since when it waits
+  std::uint32_t waited_ms = 0;          ///< before that
+  Clock::time_point given;              ///< when a worker got it last
   Clock::time_point overdue;            ///< where a worker has not answered by then
   unsigned crashes = 0;                 ///< of workers that had it in hand
   unsigned kills = 0;                   ///< likewise, killed or stopped by a signal
@@ -116,6 +123,7 @@ class WorkerPool::State {
   void pump() noexcept;
   [[nodiscard]] std::vector<Batch> assign();
   void assign_suspect(std::vector<Batch>& batches);
+  [[nodiscard]] Jobs::iterator next_job() noexcept;
   [[nodiscard]] Worker* least_loaded() const noexcept;
   [[nodiscard]] WorkerPtr choose(const PoolJob& job) const;
   void give(const WorkerPtr& worker, Jobs& from, Jobs::iterator job, std::vector<Batch>& batches);
@@ -174,6 +182,7 @@ class WorkerPool::State {
   Jobs suspects_;           ///< to be handed in alone
   WorkerPtr isolated_;      ///< which takes suspects, and nothing else
   std::size_t unanswered_ = 0;
+  base::ClientTimes times_{base::random_seed()};  ///< of unanswered requests
   bool failing_ = false;  ///< no worker runs, and several starts of each have failed
   std::uint64_t next_ = 0;
 

@@ -77,8 +77,12 @@ Status serve(const LocalPeer& service, const StartOrder& order, base::FileDescri
   ClientCounters counters;
   auto event = std::make_shared<base::WakeEvent>();
   if (!event->valid()) return {StatusCode::kBusy, "no descriptor is left for an event"};
-  local::LocalClientConnection connection({pictures, share, counters, no_limits()}, 0,
-                                          std::move(*pages), std::move(*registered),
+  const local::ConnectionContext context{.engine = pictures,
+                                         .share = share,
+                                         .counters = counters,
+                                         .limits = no_limits(),
+                                         .believes_clients = true};
+  local::LocalClientConnection connection(context, 0, std::move(*pages), std::move(*registered),
                                           LocalPeer(std::move(socket)), std::move(event));
   // CUDA opens files and talks to its driver at any time: a worker with a GPU has no sandbox.
   if (order.sandbox != 0 && answer.device_count == 0) {
