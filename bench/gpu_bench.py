@@ -106,6 +106,8 @@ def add_arguments(parser):
                         help="turns; the median counts")
     parser.add_argument("--size", type=box, default="480x270", metavar="WxH", help="of outputs")
     parser.add_argument("--quality", type=number(1, 100), default=90, help="of outputs")
+    parser.add_argument("--cores", type=number(1, 4096), metavar="N",
+                        help="of the host, for each GPU; all for any number of GPUs, if not given")
     parser.add_argument("--flags", default="", help="more options of the program: \"--warm 20G\"")
     parser.add_argument("--input-size", type=box, default="1920x1080", metavar="WxH",
                         help="of inputs, those of the mix excepted")
@@ -163,6 +165,17 @@ def end_on_terminate():
 # Running the program
 
 
+def bound_to(cores, count):
+    """What binds a command to so many cores for each GPU; nothing for all."""
+    if cores is None:
+        return []
+    usable = sorted(os.sched_getaffinity(0))
+    if cores * count > len(usable):
+        raise BenchFailed(f"{cores} cores for each of {count} GPUs; this process may use "
+                          f"{len(usable)}")
+    return ["taskset", "-c", ",".join(map(str, usable[:cores * count]))]
+
+
 def run_limited(command, seconds):
     """Runs a command in a session of its own, which ends with it. @return status, output, errors"""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -192,7 +205,7 @@ def measure(arguments, folder, count, options, seconds):
     """One process of `framewire bench jpeg2jpeg`. @return what it says of itself, its row"""
     devices = (["--device", ",".join(map(str, range(count)))] if arguments.codec in GPU_CODECS else
                ["--threads", str(count)])
-    command = [arguments.program, "bench", "jpeg2jpeg", folder, "--json", "--codec",
+    command = [*bound_to(arguments.cores, count), arguments.program, "bench", "jpeg2jpeg", folder, "--json", "--codec",
                arguments.codec, *devices, "--memory", arguments.memory, "--quality",
                str(arguments.quality), *options, *shlex.split(arguments.flags)]
     try:

@@ -15,10 +15,12 @@ the median of the turns counts; least and most stand beside it.
 
 Timed: from the input's bytes in host memory to the output's bytes in host memory, of requests that
 two threads a GPU hand in without waiting; images that are answered in a window of --seconds, the
-second of its process.
+last of its process.
 Not timed: making and reading inputs, starting the program and the engine, trying each input once
-and checking its output, the first window, in which buffers grow and kernels are loaded, and the
-time until the queue has filled.
+and checking its output, the windows before, in which buffers grow and kernels are loaded (one, and
+three of what has progressive files), and the time until the queue has filled.
+
+So that a host's cores grow with its GPUs, --cores binds each process to so many for each GPU.
 
 GB/s are those of JPEG in, megapixels those of pictures out. The ratio is that to one GPU, of
 medians of this run. Inputs lie in DIR/inputs, are made once, and serve again for the same
@@ -35,23 +37,22 @@ import sys
 
 import gpu_bench
 
-# Folder of inputs, options, and which of the program's figures count.
+# Folder of inputs, options, which of the program's figures count, and windows.
 ROWS = {
-    "alike": ("share-0", "box", None),
-    "varied": ("share-0", "box", "varied"),
-    "mix": ("mix", "width", None),
-    "mix-baseline": ("mix-baseline", "width", None),
-    "tenth": ("share-10", "box", None),
-    "progressive": ("share-100", "box", None),
+    "alike": ("share-0", "box", None, 2),
+    "varied": ("share-0", "box", "varied", 2),
+    "mix": ("mix", "width", None, 4),
+    "mix-baseline": ("mix-baseline", "width", None, 2),
+    "tenth": ("share-10", "box", None, 4),
+    "progressive": ("share-100", "box", None, 4),
 }
-WINDOWS = 2
 
 
 def options_of(name, arguments):
     """Of the program, for one row."""
-    _, size, part = ROWS[name]
+    _, size, part, windows = ROWS[name]
     options = ["--parts", "throughput", "--seconds", str(arguments.seconds), "--repeat",
-               str(WINDOWS)]
+               str(windows)]
     if size == "box":
         options += ["--size", arguments.size, "--resize", "force"]
     else:
@@ -61,12 +62,12 @@ def options_of(name, arguments):
 
 def windows_of(name):
     """The program measures requests that are alike beside those that vary."""
-    return WINDOWS * (2 if ROWS[name][2] == "varied" else 1)
+    return ROWS[name][3] * (2 if ROWS[name][2] == "varied" else 1)
 
 
 def one_turn(runs, name, count, turn, inputs, arguments):
     """@return the window that counts, and what else the row tells; None where it failed"""
-    folder, _, part = ROWS[name]
+    folder, _, part, _ = ROWS[name]
     what = {"row": name, "gpus": count, "turn": turn}
     row = runs.measure(what, inputs / folder, count, options_of(name, arguments),
                        gpu_bench.expected_s(windows_of(name), arguments.seconds))

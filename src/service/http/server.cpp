@@ -22,6 +22,8 @@ using Milliseconds = std::chrono::milliseconds;
 
 // One thread of sockets keeps about four of the CPU codec busy, with room to spare.
 constexpr unsigned kCoresPerThread = 4;
+// With half of it outputs of many sizes made lanes wait for memory in the first second.
+constexpr std::uint64_t kWarmBytes = std::uint64_t{2} << 30;
 constexpr Milliseconds kDrainPoll{10};
 
 unsigned thread_count(const ServiceSettings& settings) {
@@ -117,7 +119,7 @@ EngineOptions engine_options(const ServiceSettings& settings) {
   options.threads = settings.engine_threads;
   options.devices = settings.devices;
   options.gpu_memory_bytes = settings.gpu_memory_bytes;
-  options.warm_bytes = settings.warm_bytes;
+  options.warm_bytes = settings.warm_bytes.value_or(kWarmBytes);
   // Admission counts, so that the engine is never the one that is full.
   options.queue = most_requests(settings, true) + Images::kMaxExtraRequests + 1;
   return options;

@@ -62,6 +62,16 @@ bool parse_bytes_or_none(Text text, std::uint64_t& out) {
   return true;
 }
 
+bool parse_bytes_or_auto(Text text, std::optional<std::uint64_t>& out) {
+  if (text != "auto") return parse_bytes_or_none(text, out.emplace());
+  out.reset();
+  return true;
+}
+
+std::string print_bytes_or_auto(std::optional<std::uint64_t> value) {
+  return value ? options::print_count(*value, kKiB) : "auto";
+}
+
 bool parse_mode(Text text, unsigned& out) {
   const bool octal =
       !text.empty() && text.size() <= 4 &&

@@ -28,6 +28,10 @@ namespace framewire::service::http {
 /// A number of bytes from 1 KiB on, or 0, which is said by itself alone.
 [[nodiscard]] bool parse_bytes_or_none(std::string_view text, std::uint64_t& out);
 
+/// The same, or "auto", which is nothing.
+[[nodiscard]] bool parse_bytes_or_auto(std::string_view text, std::optional<std::uint64_t>& out);
+[[nodiscard]] std::string print_bytes_or_auto(std::optional<std::uint64_t> value);
+
 /// Permission bits in octal, 0 to 777.
 [[nodiscard]] bool parse_mode(std::string_view text, unsigned& out);
 

@@ -27,6 +27,8 @@ constexpr Text kBytesAccepted =
     "a number of bytes from 1k and below 2^64, with k, M or G for powers of 1024";
 constexpr Text kBytesOrNoneAccepted =
     "0, or a number of bytes from 1k and below 2^64, with k, M or G for powers of 1024";
+constexpr Text kBytesOrAutoAccepted =
+    "auto, 0, or a number of bytes from 1k and below 2^64, with k, M or G for powers of 1024";
 constexpr Text kSmallBytesAccepted =
     "a number of bytes from 1k to 1G, with k, M or G for powers of 1024";
 constexpr Text kCacheBytesAccepted =
@@ -225,9 +227,9 @@ constexpr SettingRow kSettingRows[] = {
      [](S& s, Text t) { return parse_bytes_or_none(t, s.gpu_memory_bytes); },
      [](const S& s) { return options::print_count(s.gpu_memory_bytes, kBytes); }},
     {{"warm", "N", "", "", "bytes of each GPU that are taken and used once before the first request, "
-      "which then is as fast as any; 0: none", "GPU"}, kBytesOrNoneAccepted,
-     [](S& s, Text t) { return parse_bytes_or_none(t, s.warm_bytes); },
-     [](const S& s) { return options::print_count(s.warm_bytes, kBytes); }},
+      "which then is as fast as any; 0: none; auto: 2G", "GPU"}, kBytesOrAutoAccepted,
+     [](S& s, Text t) { return parse_bytes_or_auto(t, s.warm_bytes); },
+     [](const S& s) { return print_bytes_or_auto(s.warm_bytes); }},
     {{"mps", "HOW", "off|on|attach", "", "share the GPU with other processes through NVIDIA's "
       "Multi-Process Service; on: start its daemon, and end it; attach: use the one of "
       "CUDA_MPS_PIPE_DIRECTORY", "GPU"}, "off, on or attach",

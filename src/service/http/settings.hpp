@@ -63,7 +63,9 @@ struct ServiceSettings {
 
   std::vector<int> devices;            ///< EngineOptions::devices
   std::uint64_t gpu_memory_bytes = 0;  ///< EngineOptions::gpu_memory_bytes
-  std::uint64_t warm_bytes = 0;        ///< EngineOptions::warm_bytes
+  /// EngineOptions::warm_bytes; nothing: 2 GiB, with which requests of all sizes are as fast in the
+  /// first seconds as later (docs/benchmarks/gpu.md)
+  std::optional<std::uint64_t> warm_bytes;
   MpsSettings mps;
 
   LocalClientSettings local;

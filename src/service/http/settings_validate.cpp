@@ -106,10 +106,10 @@ Result<void> validate_gpu(const ServiceSettings& settings) {
   const MpsSettings& mps = settings.mps;
   const CodecKind codec = settings.defaults.codec;
   const bool on_cpu = codec == CodecKind::kTurbo || codec == CodecKind::kReference;
-  for (const auto& [name, given] :
-       {std::pair("device", !settings.devices.empty()),
-        std::pair("gpu-memory", settings.gpu_memory_bytes != 0),
-        std::pair("warm", settings.warm_bytes != 0), std::pair("mps", mps.mode != MpsMode::kOff)}) {
+  for (const auto& [name, given] : {std::pair("device", !settings.devices.empty()),
+                                    std::pair("gpu-memory", settings.gpu_memory_bytes != 0),
+                                    std::pair("warm", settings.warm_bytes.value_or(0) != 0),
+                                    std::pair("mps", mps.mode != MpsMode::kOff)}) {
     if (!given || !on_cpu) continue;
     return bad_value(name, fmt::format("codec {} uses no GPU; accepted with auto, cuda and nvjpeg",
                                        to_string(codec)));

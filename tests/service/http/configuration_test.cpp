@@ -248,7 +248,7 @@ TEST(HttpConfiguration, DevicesAndClientsAreSettingsToo) {
   const auto file = read_toml(R"(
 device = "0,2"
 gpu-memory = "8G"
-warm = "2G"
+warm = "3G"
 mps = "attach"
 mps-threads = 50
 mps-memory = "1G"
@@ -278,7 +278,23 @@ remote-interface = "mlx5_0:1"
   const EngineOptions engine = engine_options(settings);
   EXPECT_EQ(engine.devices, settings.devices);
   EXPECT_EQ(engine.gpu_memory_bytes, std::uint64_t{8} << 30);
-  EXPECT_EQ(engine.warm_bytes, std::uint64_t{2} << 30);
+  EXPECT_EQ(engine.warm_bytes, std::uint64_t{3} << 30);
+}
+
+TEST(HttpConfiguration, EnginesAreWarmUnlessToldOtherwise) {
+  const std::uint64_t chosen = engine_options({}).warm_bytes;
+  EXPECT_EQ(chosen, std::uint64_t{2} << 30);
+  for (const auto& [text, bytes] :
+       {std::pair("auto", chosen), std::pair("0", std::uint64_t{0}),
+        std::pair("1k", std::uint64_t{1024}), std::pair("5G", std::uint64_t{5} << 30)}) {
+    const auto made = configure({}, {{"warm", {text, "command line"}}}, {});
+    ASSERT_TRUE(made) << made.error().to_string();
+    EXPECT_EQ(engine_options(made->settings).warm_bytes, bytes) << text;
+  }
+  const auto none = configure({}, {{"warm", {"cold", "command line"}}}, {});
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().to_string().find("auto, 0, or"), std::string::npos)
+      << none.error().to_string();
 }
 
 TEST(HttpConfiguration, WhatHasNothingToSayIsRefused) {
