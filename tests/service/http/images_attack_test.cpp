@@ -47,6 +47,102 @@ TEST(HttpImagesAttack, NobodyIsRefusedForAnothersShare) {
   EXPECT_TRUE(images.server->idle());
 }
 
+constexpr ClientKey kFirst{std::uint64_t{1} << 32 | 0x7F000001};   // TestClient
+constexpr ClientKey kSecond{std::uint64_t{1} << 32 | 0x7F000002};  // OtherAddress
+
+/// Three fifths of what may be under way, and more than sockets keep.
+constexpr std::size_t kLargeBytes = 60'000'000;
+
+ServiceSettings with_room_for_one() {
+  ServiceSettings settings = loopback();
+  settings.allow_raw = true;
+  settings.bytes_under_way = kLargeBytes / 3 * 5;
+  settings.request_timeout_ms = 300'000;
+  settings.write_timeout_ms = 300'000;
+  settings.source.download_timeout = std::chrono::minutes(5);
+  return settings;
+}
+
+std::string raw_target(const std::string& name) {
+  return "/unsafe/raw:1/plain/http://images.test/" + name;
+}
+
+/// Somebody who has less than their share is refused, from now on for an hour.
+void refuse_somebody(ClientAdmission& admission) {
+  ClientAdmission::Ticket refused;
+  EXPECT_EQ(admission.admit(ClientKey{3}, kLargeBytes / 4 * 3, 0, refused,
+                            ClientAdmission::Clock::now() + std::chrono::hours(1)),
+            ClientAdmission::Verdict::kOverBudget);
+}
+
+// Both have asked for the same picture. Who has read it holds nothing of it any more; it counts for
+// who has not, and until that one has gone.
+TEST(HttpImagesAttack, WhatIsReadCountsForThoseWhoStillReadIt) {
+  const std::string large(kLargeBytes, 'x');
+  std::atomic<bool> go = false;
+  const ImageServer images(scripted::answering([&](const std::string& head) {
+                             const bool is_large = head.find("/large") != std::string::npos;
+                             while (is_large && !go) std::this_thread::sleep_for(5ms);
+                             return scripted::ok(is_large ? large : "x");
+                           }),
+                           with_room_for_one());
+  ClientAdmission& admission = images.server->server().admission();
+  TestClient first(images.server->endpoint());
+  ASSERT_TRUE(first.send(get(raw_target("large"))));
+  ASSERT_TRUE(within_a_minute([&] { return images.are_under_way(1); }));
+  const OtherAddress second(images.server->endpoint());
+  ASSERT_TRUE(second.send(get(raw_target("large"))));
+  ASSERT_TRUE(within_a_minute([&] { return images.are_under_way(2); }));
+  go = true;
+  const auto answer = first.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body.size(), kLargeBytes);
+  ASSERT_TRUE(within_a_minute([&] { return images.are_under_way(1); }));
+  EXPECT_TRUE(within_a_minute([&] { return admission.usage().bytes == kLargeBytes; }))
+      << "once, for two";
+  refuse_somebody(admission);
+  EXPECT_FALSE(admission.gives_way(kFirst).any());
+  EXPECT_TRUE(admission.gives_way(kSecond).answers);
+  EXPECT_EQ(first.ask(get(raw_target("small")))->status, 200);
+  EXPECT_TRUE(within_a_minute([&] { return admission.usage().bytes == 0; }))
+      << "the slow one gives way";
+  EXPECT_TRUE(images.server->idle());
+}
+
+// Whoever asks with others, and goes, leaves to those what they wait for.
+TEST(HttpImagesAttack, WhoHasGoneHoldsNothingOfWhatOthersWaitFor) {
+  std::atomic<bool> over = false;
+  const ImageServer images(
+      [&](scripted::Connection& connection) {
+        if (connection.read_head().find("/large") == std::string::npos) {
+          (void)connection.send(scripted::ok("x"));
+          return;
+        }
+        (void)connection.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(kLargeBytes) +
+                              "\r\n\r\n");
+        while (!over && connection.open()) std::this_thread::sleep_for(5ms);
+      },
+      with_room_for_one());
+  ClientAdmission& admission = images.server->server().admission();
+  TestClient first(images.server->endpoint());
+  ASSERT_TRUE(first.send(get(raw_target("large"))));
+  ASSERT_TRUE(within_a_minute([&] { return admission.usage().bytes == kLargeBytes; }));
+  const OtherAddress second(images.server->endpoint());
+  ASSERT_TRUE(second.send(get(raw_target("large"))));
+  ASSERT_TRUE(within_a_minute([&] { return images.are_under_way(2); }));
+  first.reset();
+  ASSERT_TRUE(within_a_minute([&] { return images.are_under_way(1); }));
+  EXPECT_TRUE(within_a_minute([&] { return admission.usage().bytes == kLargeBytes; }));
+  EXPECT_EQ(admission.usage().requests, 1u);
+  refuse_somebody(admission);
+  EXPECT_FALSE(admission.gives_way(kFirst).any());
+  EXPECT_TRUE(admission.gives_way(kSecond).bodies);
+  EXPECT_EQ(TestClient(images.server->endpoint()).ask(get(raw_target("small")))->status, 200);
+  EXPECT_EQ(second.status(), 429) << "the slowest gives way";
+  over = true;
+  EXPECT_TRUE(images.server->idle());
+}
+
 // Whoever asks for what comes slowly does not keep others from an origin: not from other pictures,
 // and not from those that it has asked for first.
 TEST(HttpImagesAttack, SlowOriginalsOfOneAddressLeaveConnectionsToOthers) {
