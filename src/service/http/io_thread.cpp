@@ -237,7 +237,11 @@ void IoThread::adopt(Socket socket, const Arrival& arrival) {
     }
   }
   std::unique_ptr<TlsSession> tls;
-  if (arrival.tls && (tls = begin_tls(socket.native_handle())) == nullptr) return;
+  if (arrival.tls) {
+    const bool too_many = shared_.handshakes.load() >= shared_.settings.max_handshakes;
+    if (too_many && !make_room_for_handshake(socket, arrival)) return;
+    if ((tls = begin_tls(socket.native_handle())) == nullptr) return;
+  }
   const int on = 1;
   (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   auto connection = std::make_shared<Http1Connection>(
@@ -246,10 +250,8 @@ void IoThread::adopt(Socket socket, const Arrival& arrival) {
   connection->start();
 }
 
-// @return null where there is no room for another handshake, or no memory
+// @return null where there is no memory
 std::unique_ptr<TlsSession> IoThread::begin_tls(int fd) {
-  const bool full = shared_.handshakes.load() >= shared_.settings.max_handshakes;
-  if (full && !make_room_for_handshake()) return nullptr;
   const auto context = shared_.tls.get();
   return context == nullptr ? nullptr : TlsSession::make(*context, fd);
 }
@@ -257,10 +259,13 @@ std::unique_ptr<TlsSession> IoThread::begin_tls(int fd) {
 void IoThread::handshake_begins(Connection& connection, ClientKey client) {
   handshakes_.add(&connection, client);
   shared_.handshakes.fetch_add(1);
+  most_handshakes_.store(handshakes_.most_of_one(), std::memory_order_relaxed);
 }
 
 void IoThread::handshake_ends(const Connection& connection) noexcept {
-  if (handshakes_.remove(&connection)) shared_.handshakes.fetch_sub(1);
+  if (!handshakes_.remove(&connection)) return;
+  shared_.handshakes.fetch_sub(1);
+  most_handshakes_.store(handshakes_.most_of_one(), std::memory_order_relaxed);
 }
 
 // The socket has just been accepted, so that the answer finds room without waiting.
