@@ -84,10 +84,13 @@ IoThread::~IoThread() = default;
 
 Result<void> IoThread::prepare() {
   // The queue has a descriptor of its own: requests that name it may outlive this thread.
-  const auto event =
-      std::make_shared<base::FileDescriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const int own = event->valid() ? ::fcntl(event->get(), F_DUPFD_CLOEXEC, 3) : -1;
-  if (own < 0) return fail(base::code_of_errno(errno), "cannot make an eventfd");
+  base::FileDescriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int own = made.valid() ? ::fcntl(made.get(), F_DUPFD_CLOEXEC, 3) : -1;
+  if (own < 0) {
+    const int error = errno;
+    return fail(base::code_of_errno(error), "cannot make an eventfd");
+  }
+  const auto event = std::make_shared<base::FileDescriptor>(std::move(made));
   answered_.assign(own);
   completions_ = std::make_shared<CompletionQueue>([event] {
     const std::uint64_t one = 1;
