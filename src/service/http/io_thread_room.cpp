@@ -160,8 +160,8 @@ bool IoThread::displace_stalled(Connection::Clock::time_point now, bool any) {
   return false;
 }
 
-// Closes the oldest handshake of the client that has most on any thread. Those of another thread
-// are its own to close: it gets the newcomer, once.
+// Closes the oldest handshake of the client that has most here, or on another thread where one has
+// many more. Those are that thread's to close: it gets the newcomer, once.
 // @return whether a handshake may begin here
 bool IoThread::make_room_for_handshake(Socket& socket, const Arrival& arrival) {
   // Who drains counts connections, of which this is none while it is on its way.
@@ -178,10 +178,12 @@ bool IoThread::make_room_for_handshake(Socket& socket, const Arrival& arrival) {
   return true;
 }
 
-// The thread on which one client has most handshakes under way; this one where none has more.
+// The thread on which one client has most handshakes under way, if these are more than twice as
+// many as here; else this one. So a flood that comes to all threads is displaced on all of them,
+// and one thread does not get everybody's handshakes.
 IoThread& IoThread::most_crowded_by_handshakes() noexcept {
   IoThread* crowded = this;
-  std::size_t most = handshakes_.most_of_one();
+  std::size_t most = 2 * handshakes_.most_of_one();
   for (IoThread* const other : shared_.io_threads) {
     const std::size_t there = other->most_handshakes_.load(std::memory_order_relaxed);
     if (there <= most) continue;
