@@ -21,8 +21,9 @@ Result<std::optional<std::string>> read_small_file(const std::string& path, std:
   };
   const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    return refuse(base::code_of_errno(errno), std::strerror(errno));
+    const int error = errno;
+    if (error == ENOENT || error == ENOTDIR) return std::nullopt;
+    return refuse(base::code_of_errno(error), std::strerror(error));
   }
   auto text = base::read_text(file.get(), max_bytes + 1);
   if (!text) return refuse(base::code_of_errno(text.error()), std::strerror(text.error()));

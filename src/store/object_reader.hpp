@@ -39,7 +39,12 @@ class BodySink {
   /// The object follows, from its first byte, as it is stored. Called again where an attempt failed
   /// and another begins: what came before is void.
   [[nodiscard]] virtual Result<void> begin(const ObjectHead& head) = 0;
-  [[nodiscard]] virtual Result<void> append(std::span<const std::uint8_t> bytes) = 0;
+  /// @return whether that was all that is to be done with them now. If not, the loop goes on with
+  ///         others before it calls begin_turn(), and brings all of these bytes again, in as many
+  ///         pieces as it likes, whatever of them has been taken.
+  [[nodiscard]] virtual Result<bool> append(std::span<const std::uint8_t> bytes) = 0;
+  /// The bytes come again of which append() has left some.
+  virtual void begin_turn() noexcept {}
 };
 
 /// Which object, under which conditions.

@@ -37,6 +37,23 @@ void ClientAdmission::Ticket::give_back() noexcept {
   if (held->second == Held{}) owner->clients_.erase(held);
 }
 
+void ClientAdmission::Ticket::charge_to(ClientKey client) noexcept {
+  if (owner_ == nullptr) return;
+  const std::lock_guard lock(owner_->mutex_);
+  if (client_ == client) return;
+  auto& clients = owner_->clients_;
+  const Held mine{requests_, bytes_, pixels_};
+  const auto before = clients.find(client_);
+  if (before != clients.end() && (before->second -= mine) == Held{}) clients.erase(before);
+  client_ = {};
+  if (client.key == 0 || mine == Held{}) return;
+  try {
+    clients[client] += mine;
+    client_ = client;
+  } catch (...) {  // memory ran out
+  }
+}
+
 void ClientAdmission::answered(Ticket& ticket, std::uint64_t bytes) noexcept {
   if (ticket.owner_ != this) return;
   const std::lock_guard lock(mutex_);

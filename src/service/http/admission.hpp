@@ -54,6 +54,10 @@ class ClientAdmission {
     Ticket& operator=(Ticket&& other) noexcept;
     [[nodiscard]] bool held() const noexcept { return owner_ != nullptr; }
     void give_back() noexcept;
+    /// Counts what it holds in another client's share from now on: what several wait for stays when
+    /// one of them goes. All together hold as much as before, and nothing is judged: what is there
+    /// is there. Where memory runs out it counts in nobody's share.
+    void charge_to(ClientKey client) noexcept;
 
    private:
     friend class ClientAdmission;

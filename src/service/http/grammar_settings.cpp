@@ -37,7 +37,8 @@ Result<std::string> read(const std::string& path) {
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return refuse(base::code_of_errno(errno), "presets-file: cannot be opened", path);
+    const int error = errno;
+    return refuse(base::code_of_errno(error), "presets-file: cannot be opened", path);
   }
   std::string text(kMaxPresetsBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <service/http/admission.hpp>
 #include <unordered_map>
 #include <vector>
@@ -15,28 +16,36 @@ class Connection;
 /// members.
 class TlsHandshakes {
  public:
-  void add(Connection* connection, ClientKey client) { under_way_.push_back({connection, client}); }
+  void add(Connection* connection, ClientKey client) {
+    std::size_t& count = counts_[client.key];
+    under_way_.push_back({connection, client});
+    ++count;
+  }
   /// @return whether it was under way
   bool remove(const Connection* connection) noexcept {
-    return std::erase_if(under_way_,
-                         [&](const UnderWay& one) { return one.connection == connection; }) != 0;
+    const auto found = std::ranges::find(under_way_, connection, &UnderWay::connection);
+    if (found == under_way_.end()) return false;
+    const auto count = counts_.find(found->client.key);
+    if (--count->second == 0) counts_.erase(count);
+    under_way_.erase(found);
+    return true;
   }
-  [[nodiscard]] std::size_t size() const noexcept { return under_way_.size(); }
+  /// How many the client has that has most of them.
+  [[nodiscard]] std::size_t most_of_one() const noexcept {
+    std::size_t most = 0;
+    for (const auto& [client, count] : counts_) most = std::max(most, count);
+    return most;
+  }
 
   /// Whom to close so that there is room for another: the oldest of the client that has most of
   /// them. Who floods closes his own. @return null where there is none
-  [[nodiscard]] Connection* giving_way() const {
-    std::unordered_map<std::uint64_t, std::size_t> counts;
-    for (const UnderWay& one : under_way_) ++counts[one.client.key];
-    const UnderWay* chosen = nullptr;
-    std::size_t most = 0;
-    for (const UnderWay& one : under_way_) {
-      const std::size_t count = counts[one.client.key];
-      if (count <= most) continue;
-      most = count;
-      chosen = &one;
-    }
-    return chosen == nullptr ? nullptr : chosen->connection;
+  [[nodiscard]] Connection* giving_way() const noexcept {
+    const std::size_t most = most_of_one();
+    const auto oldest = std::ranges::find_if(under_way_, [&](const UnderWay& one) {
+      const auto count = counts_.find(one.client.key);
+      return count != counts_.end() && count->second == most;
+    });
+    return oldest == under_way_.end() ? nullptr : oldest->connection;
   }
 
  private:
@@ -45,6 +54,7 @@ class TlsHandshakes {
     ClientKey client;
   };
   std::vector<UnderWay> under_way_;
+  std::unordered_map<std::uint64_t, std::size_t> counts_;  ///< of each client
 };
 
 }  // namespace framewire::service::http

@@ -107,7 +107,8 @@ void add_caching_fields(Response& response, const Exchange& exchange, const Imag
   if (control.counts_from_origin && (age > 0 || outcome.from_cache)) {
     response.add_field("Age", fmt::format("{}", age));
   }
-  // A date is the original's: the client may have what other settings made of it.
+  // A date is the original's: the client may have what other settings made of it. With the tag that
+  // RFC 9110 15.4.5 wants it would take those bytes for what the tag stands for.
   const bool by_date = outcome.not_modified && !exchange.head.has("if-none-match");
   if (!outcome.etag.empty() && !by_date) response.add_field("ETag", outcome.etag);
   // An origin may send what is no date ; no client could ask by it.

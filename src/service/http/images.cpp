@@ -270,7 +270,11 @@ void Images::on_original(const Computation& computation,
   if (settings.debug_headers) measure(*computation);
   const std::uint64_t pixels =
       count_pixels_to_decode(got.bytes, computation->options.limits.max_input_pixels);
-  const auto verdict = charge(computation, got.bytes.size(), pixels);
+  auto verdict = ClientAdmission::Verdict::kAdmitted;
+  {
+    const std::lock_guard lock(computation->charging);
+    verdict = charge(computation, got.bytes.size(), pixels);
+  }
   if (verdict != ClientAdmission::Verdict::kAdmitted) {
     const Response refused = refuse_admission(ErrorForm::kText, verdict);
     fail_with(computation, refused.code, "busy", refused.message);
@@ -306,43 +310,6 @@ bool Images::fetch_unconditionally(const Computation& computation) {
   computation->if_modified_since.clear();
   fetch(computation);
   return true;
-}
-
-// Refuses those who wait at the address that is charged, if others wait, too.
-// @return whom to charge next
-std::optional<ClientKey> Images::refuse_share(const Computation& computation) {
-  std::vector<ImageComputation::Waiter> refused;
-  std::optional<ClientKey> next;
-  {
-    const std::lock_guard lock(mutex_);
-    auto& waiters = computation->waiters;
-    const auto others = std::stable_partition(
-        waiters.begin(), waiters.end(),
-        [&](const auto& waiter) { return waiter.client == computation->charged; });
-    if (others == waiters.end()) return std::nullopt;
-    next = computation->charged = others->client;
-    refused.assign(std::make_move_iterator(waiters.begin()), std::make_move_iterator(others));
-    waiters.erase(waiters.begin(), others);
-  }
-  for (ImageComputation::Waiter& waiter : refused) {
-    const auto deliver = [this, exchange = std::move(waiter.exchange), computation] {
-      // It has left already where it was told to stop.
-      if (exchange->answered || exchange->stop.stop_requested()) return;
-      exchange->on_stop.reset();
-      leave(computation);
-      const auto connection = exchange->connection.lock();
-      if (connection == nullptr) return;
-      try {
-        connection->answer(*exchange, refuse_admission(exchange->error_form,
-                                                       ClientAdmission::Verdict::kClientShare));
-      } catch (...) {
-        connection->fail(*exchange);
-      }
-    };
-    // Where no word can be passed on, the request ends with its time.
-    (void)waiter.io->post(deliver);
-  }
-  return next;
 }
 
 // The size as it is seen, for debug headers.
@@ -433,30 +400,36 @@ void Images::answer_waiters(const Computation& computation) noexcept {
     computation->io->shared().admission.answered(computation->ticket,
                                                  computation->outcome.bytes.size());
   }
-  for (ImageComputation::Waiter& waiter : waiters) {
-    const auto deliver = [exchange = std::move(waiter.exchange), computation] {
-      const auto connection = exchange->connection.lock();
-      if (connection == nullptr || exchange->answered) return;
-      try {
-        Response response =
-            image_response(*exchange, computation->outcome, computation->snapshot->settings);
-        // Its bytes count as long as one of those who waited has not been sent them, and once.
-        if (response.keeper != nullptr) {
-          response.keeper = computation;
-          response.charge = Charge::kKeeper;
-        }
-        connection->answer(*exchange, std::move(response));
-      } catch (...) {
-        connection->fail(*exchange);
-      }
-    };
-    // Where no word can be passed on, the request ends with its time. Never answered from here:
-    // the thread's own requests may be in the middle of beginning this.
+  // Clients that cannot be told from others come last: there is no share that bytes of theirs could
+  // count in.
+  std::ranges::stable_partition(waiters,
+                                [](const auto& waiter) { return waiter.client != ClientKey{}; });
+  for (const ImageComputation::Waiter& waiter : waiters) answer_one(computation, waiter);
+}
+
+// Where no word can be passed on, the request ends with its time. Never answered from here: the
+// thread's own requests may be in the middle of beginning this.
+void Images::answer_one(const Computation& computation,
+                        const ImageComputation::Waiter& waiter) noexcept try {
+  if (has_gone(waiter)) return;
+  const auto recipient = std::make_shared<const AnswerRecipient>(computation, waiter.client);
+  const auto deliver = [exchange = waiter.exchange, computation, recipient] {
+    const auto connection = exchange->connection.lock();
+    if (connection == nullptr || exchange->answered) return;
     try {
-      (void)waiter.io->post(deliver);
+      Response response =
+          image_response(*exchange, computation->outcome, computation->snapshot->settings);
+      if (response.keeper != nullptr) {
+        response.keeper = recipient;
+        response.charge = Charge::kKeeper;
+      }
+      connection->answer(*exchange, std::move(response));
     } catch (...) {
+      connection->fail(*exchange);
     }
-  }
+  };
+  (void)waiter.io->post(deliver);
+} catch (...) {
 }
 
 void Images::forget(const ImageComputation& computation) noexcept {
@@ -465,19 +438,6 @@ void Images::forget(const ImageComputation& computation) noexcept {
   if (found != computations_.end() && found->second.get() == &computation) {
     computations_.erase(found);
   }
-}
-
-// One of those who wait has gone; with the last of them the work ends.
-void Images::leave(const std::weak_ptr<ImageComputation>& computation) noexcept {
-  const Computation left = computation.lock();
-  if (left == nullptr) return;
-  {
-    const std::lock_guard lock(mutex_);
-    if (left->answered || --left->interested != 0) return;
-    const auto found = computations_.find(left->key);
-    if (found != computations_.end() && found->second == left) computations_.erase(found);
-  }
-  stop(*left);
 }
 
 }  // namespace framewire::service::http

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <framewire/engine.hpp>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,8 +52,8 @@ struct ImageOutcome {
   double work_ms = 0;  ///< in the engine, waiting included
 };
 
-/// Everything that equal requests share. Belongs to the thread that began it; `waiters` and
-/// `answered` are under the lock of Images.
+/// Everything that equal requests share. Belongs to the thread that began it; `waiters`,
+/// `first_waiting` and `answered` are under the lock of Images.
 struct ImageComputation {
   struct Waiter {
     std::shared_ptr<Exchange> exchange;
@@ -69,8 +70,8 @@ struct ImageComputation {
   std::string if_modified_since;
   bool as_it_is = false;  ///< raw, or skip_processing
   IoThread* io = nullptr;
-  ClientAdmission::Ticket ticket;
-  ClientKey charged;  ///< whose share the ticket counts in; under the lock of Images
+  ClientAdmission::Ticket ticket;  ///< under `charging`
+  ClientKey charged;  ///< whose share it counts in until the answer; under the lock of Images
   std::stop_source stop{};
   std::chrono::steady_clock::time_point begun{};
   std::chrono::steady_clock::time_point fetched{};
@@ -89,17 +90,42 @@ struct ImageComputation {
   // Of the fetch: its memory counts as it comes, on a thread of the sources'.
   bool fetching = false;
   std::atomic<std::uint64_t> arrived_bytes{0};
-  std::mutex charging;           ///< of the ticket, while `fetching`, and of what follows
-  std::uint64_t held_bytes = 0;  ///< that the ticket counts
+  std::mutex charging;                              ///< of the ticket, and of what follows
+  std::uint64_t held_bytes = 0;                     ///< that the ticket counts
   std::optional<ClientAdmission::Verdict> refused;  ///< why no more of it is taken
+  std::list<ClientKey> recipients;                  ///< of each AnswerRecipient
 
   struct EngineRound;                  ///< images_engine.cpp
   std::shared_ptr<EngineRound> round;  ///< once the original is there; under the lock of Images
 
   std::vector<Waiter> waiters;
-  std::size_t interested = 0;  ///< waiters that have not gone
+  std::size_t first_waiting = 0;  ///< all waiters before this one have gone
+  std::size_t interested = 0;     ///< waiters that have not gone
   bool answered = false;
 };
+
+/// One of those who are sent an answer that equal requests share; keeps the answer's bytes. They
+/// are there once, and count once: in the share of the first of those who still have one of these.
+/// Thread safety: each on any thread.
+class AnswerRecipient {
+ public:
+  /// @param answered  the ticket counts the answer. Throws std::bad_alloc
+  AnswerRecipient(std::shared_ptr<ImageComputation> answered, ClientKey client);
+  ~AnswerRecipient();
+  AnswerRecipient(const AnswerRecipient&) = delete;
+  AnswerRecipient& operator=(const AnswerRecipient&) = delete;
+
+ private:
+  void charge_first() noexcept;
+
+  std::shared_ptr<ImageComputation> computation_;
+  std::list<ClientKey>::iterator place_;
+};
+
+/// Whether nobody waits there any more.
+[[nodiscard]] inline bool has_gone(const ImageComputation::Waiter& waiter) noexcept {
+  return waiter.exchange->stop.stop_requested();
+}
 
 /// Thread safety: begin() from any I/O thread.
 class Images {
@@ -165,7 +191,11 @@ class Images {
   [[nodiscard]] bool may_hold(const Computation& computation, std::size_t held_bytes,
                               std::size_t arrived_bytes) noexcept;
   [[nodiscard]] std::optional<ClientKey> refuse_share(const Computation& computation);
+  [[nodiscard]] bool is_charged(const ImageComputation& computation, ClientKey client) noexcept;
+  static void charge_who_waits(ImageComputation& computation) noexcept;
   void answer_waiters(const Computation& computation) noexcept;
+  static void answer_one(const Computation& computation,
+                         const ImageComputation::Waiter& waiter) noexcept;
   void leave(const std::weak_ptr<ImageComputation>& computation) noexcept;
   void forget(const ImageComputation& computation) noexcept;
 

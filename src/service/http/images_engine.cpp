@@ -31,7 +31,7 @@ void Images::hand_in(const Computation& computation) {
     const std::lock_guard lock(mutex_);
     round->clients.reserve(kMaxClients);
     for (const ImageComputation::Waiter& waiter : computation->waiters) {
-      (void)add_client(*round, waiter.client);
+      if (!has_gone(waiter)) (void)add_client(*round, waiter.client);
     }
     if (round->clients.empty()) round->clients.push_back(computation->charged);
     clients = round->clients;

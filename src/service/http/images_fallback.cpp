@@ -10,8 +10,12 @@ bool Images::fall_back(const Computation& computation, Code code, std::string_vi
   const auto& fallback = computation->snapshot->fallback;
   if (!fallback || computation->as_it_is || computation->falls_back) return false;
   // Its bytes are there once for all requests; its pixels are work like others.
-  const auto verdict = computation->io->shared().admission.change(
-      computation->ticket, 0, count_frame_pixels(fallback->bytes()));
+  auto verdict = ClientAdmission::Verdict::kAdmitted;
+  {
+    const std::lock_guard lock(computation->charging);
+    verdict = computation->io->shared().admission.change(computation->ticket, 0,
+                                                         count_frame_pixels(fallback->bytes()));
+  }
   if (verdict != ClientAdmission::Verdict::kAdmitted) return false;
   ImageOutcome& outcome = computation->outcome;
   outcome.is_fallback = true;

@@ -84,10 +84,13 @@ IoThread::~IoThread() = default;
 
 Result<void> IoThread::prepare() {
   // The queue has a descriptor of its own: requests that name it may outlive this thread.
-  const auto event =
-      std::make_shared<base::FileDescriptor>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const int own = event->valid() ? ::fcntl(event->get(), F_DUPFD_CLOEXEC, 3) : -1;
-  if (own < 0) return fail(base::code_of_errno(errno), "cannot make an eventfd");
+  base::FileDescriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int own = made.valid() ? ::fcntl(made.get(), F_DUPFD_CLOEXEC, 3) : -1;
+  if (own < 0) {
+    const int error = errno;
+    return fail(base::code_of_errno(error), "cannot make an eventfd");
+  }
+  const auto event = std::make_shared<base::FileDescriptor>(std::move(made));
   answered_.assign(own);
   completions_ = std::make_shared<CompletionQueue>([event] {
     const std::uint64_t one = 1;
@@ -237,7 +240,11 @@ void IoThread::adopt(Socket socket, const Arrival& arrival) {
     }
   }
   std::unique_ptr<TlsSession> tls;
-  if (arrival.tls && (tls = begin_tls(socket.native_handle())) == nullptr) return;
+  if (arrival.tls) {
+    const bool too_many = shared_.handshakes.load() >= shared_.settings.max_handshakes;
+    if (too_many && !make_room_for_handshake(socket, arrival)) return;
+    if ((tls = begin_tls(socket.native_handle())) == nullptr) return;
+  }
   const int on = 1;
   (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   auto connection = std::make_shared<Http1Connection>(
@@ -246,10 +253,8 @@ void IoThread::adopt(Socket socket, const Arrival& arrival) {
   connection->start();
 }
 
-// @return null where there is no room for another handshake, or no memory
+// @return null where there is no memory
 std::unique_ptr<TlsSession> IoThread::begin_tls(int fd) {
-  const bool full = shared_.handshakes.load() >= shared_.settings.max_handshakes;
-  if (full && !make_room_for_handshake()) return nullptr;
   const auto context = shared_.tls.get();
   return context == nullptr ? nullptr : TlsSession::make(*context, fd);
 }
@@ -257,10 +262,13 @@ std::unique_ptr<TlsSession> IoThread::begin_tls(int fd) {
 void IoThread::handshake_begins(Connection& connection, ClientKey client) {
   handshakes_.add(&connection, client);
   shared_.handshakes.fetch_add(1);
+  most_handshakes_.store(handshakes_.most_of_one(), std::memory_order_relaxed);
 }
 
 void IoThread::handshake_ends(const Connection& connection) noexcept {
-  if (handshakes_.remove(&connection)) shared_.handshakes.fetch_sub(1);
+  if (!handshakes_.remove(&connection)) return;
+  shared_.handshakes.fetch_sub(1);
+  most_handshakes_.store(handshakes_.most_of_one(), std::memory_order_relaxed);
 }
 
 // The socket has just been accepted, so that the answer finds room without waiting.

@@ -111,16 +111,19 @@ class IoThread {
     boost::asio::generic::stream_protocol protocol;
     bool metrics = false;
     bool tls = false;
-    bool handed_on = false;  ///< by another thread
+    bool handed_on = false;            ///< by another thread, for a connection's place
+    bool handshake_handed_on = false;  ///< by another thread, for a handshake's place
   };
   void adopt(Socket socket, const Arrival& arrival);
   [[nodiscard]] std::unique_ptr<TlsSession> begin_tls(int fd);
-  bool make_room_for_handshake();
+  [[nodiscard]] bool make_room_for_handshake(Socket& socket, const Arrival& arrival);
   void refuse(Socket socket) noexcept;
   bool make_room(bool metrics, ClientKey newcomer);
   bool make_room_for(const Arrival& arrival, ClientKey newcomer);
   [[nodiscard]] IoThread* take_waiting_place() noexcept;
   [[nodiscard]] bool hand_on(Socket& socket, const Arrival& arrival, ClientKey newcomer);
+  [[nodiscard]] static bool hand_to(IoThread& other, Socket& socket, const Arrival& arrival);
+  [[nodiscard]] IoThread& most_crowded_by_handshakes() noexcept;
   void adopt_handed_on(int fd, Arrival arrival);
   void make_room_for_descriptors();
   void count_waiting() noexcept;
@@ -173,6 +176,7 @@ class IoThread {
   /// Those that would give way to others, as of the last tick; the first to do so stands last.
   std::vector<std::pair<Stall, std::weak_ptr<Connection>>> stalled_;
   TlsHandshakes handshakes_;
+  std::atomic<std::size_t> most_handshakes_{0};  ///< TlsHandshakes::most_of_one()
   std::vector<PictureJob> to_hand_in_;
   std::unordered_map<std::uint64_t, HandedIn> handed_in_;
   std::uint64_t next_tag_ = 1;

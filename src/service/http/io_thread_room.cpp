@@ -91,15 +91,20 @@ bool IoThread::hand_on(Socket& socket, const Arrival& arrival, ClientKey newcome
       arrival.metrics || arrival.handed_on || beyond_share(newcomer) || shared_.draining.load();
   IoThread* const other = stays ? nullptr : take_waiting_place();
   if (other == nullptr) return false;
+  Arrival there = arrival;
+  there.handed_on = true;
+  return hand_to(*other, socket, there);
+}
+
+// @return whether the socket is the other thread's now
+bool IoThread::hand_to(IoThread& other, Socket& socket, const Arrival& arrival) {
   const auto kept = std::make_shared<base::FileDescriptor>();
   boost::system::error_code error;
   const int fd = socket.release(error);
   if (error) return false;
   *kept = base::FileDescriptor(fd);
-  Arrival there = arrival;
-  there.handed_on = true;
   // Where memory has run out the socket is closed, as nobody could be told.
-  (void)other->post([other, kept, there] { other->adopt_handed_on(kept->release(), there); });
+  (void)other.post([&other, kept, arrival] { other.adopt_handed_on(kept->release(), arrival); });
   return true;
 }
 
@@ -155,13 +160,37 @@ bool IoThread::displace_stalled(Connection::Clock::time_point now, bool any) {
   return false;
 }
 
-// Handshakes of other threads are theirs to close, as with connections.
-bool IoThread::make_room_for_handshake() {
+// Closes the oldest handshake of the client that has most here, or on another thread where one has
+// many more. Those are that thread's to close: it gets the newcomer, once.
+// @return whether a handshake may begin here
+bool IoThread::make_room_for_handshake(Socket& socket, const Arrival& arrival) {
+  // Who drains counts connections, of which this is none while it is on its way.
+  const bool stays = arrival.handshake_handed_on || shared_.draining.load();
+  if (IoThread& other = most_crowded_by_handshakes(); !stays && &other != this) {
+    Arrival there = arrival;
+    there.handshake_handed_on = true;
+    if (hand_to(other, socket, there)) return false;
+  }
   Connection* const giving_way = handshakes_.giving_way();
   shared_.metrics.handshakes_displaced.add();
   if (giving_way == nullptr) return false;
   giving_way->close();
   return true;
+}
+
+// The thread on which one client has most handshakes under way, if these are more than twice as
+// many as here; else this one. So a flood that comes to all threads is displaced on all of them,
+// and one thread does not get everybody's handshakes.
+IoThread& IoThread::most_crowded_by_handshakes() noexcept {
+  IoThread* crowded = this;
+  std::size_t most = 2 * handshakes_.most_of_one();
+  for (IoThread* const other : shared_.io_threads) {
+    const std::size_t there = other->most_handshakes_.load(std::memory_order_relaxed);
+    if (there <= most) continue;
+    crowded = other;
+    most = there;
+  }
+  return *crowded;
 }
 
 // While others are refused, an address that has more than its share gives up what moves slowest.

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <service/source/body.hpp>
 
@@ -114,26 +113,32 @@ tl::expected<KeptBytes, FetchErrorKind> Body::take() noexcept {
   return result;
 }
 
-Body::Fault unpack(store::s3::Gunzip& gunzip, std::span<const std::uint8_t> packed,
-                   Body& body) noexcept {
-  std::size_t most = std::numeric_limits<std::size_t>::max();
-  const auto all = unpack_some(gunzip, packed, body, most);
-  return all ? std::nullopt : Body::Fault(all.error());
+tl::expected<bool, FetchErrorKind> BodyUnpacker::append(
+    std::span<const std::uint8_t> packed) noexcept {
+  const std::size_t known = std::min(known_bytes_, packed.size());
+  const auto all = unpack(packed.subspan(known));
+  if (!all) return all;
+  if (*all) {
+    known_bytes_ -= known;
+  } else {
+    known_bytes_ = std::max(known_bytes_, packed.size() - gunzip_.unread());
+  }
+  return all;
 }
 
-tl::expected<bool, FetchErrorKind> unpack_some(store::s3::Gunzip& gunzip,
-                                               std::span<const std::uint8_t> packed, Body& body,
-                                               std::size_t& most) noexcept try {
-  gunzip.give(packed);
-  while (most != 0) {
-    const auto piece = gunzip.next();
+// There may be more without input, too.
+tl::expected<bool, FetchErrorKind> BodyUnpacker::unpack(
+    std::span<const std::uint8_t> packed) noexcept try {
+  gunzip_.give(packed);
+  while (left_bytes_ != 0) {
+    const auto piece = gunzip_.next();
     if (!piece) {
       const bool busy = piece.error().code() == StatusCode::kBusy;
       return tl::unexpected(busy ? FetchErrorKind::kBusy : FetchErrorKind::kBadAnswer);
     }
     if (piece->empty()) return true;
-    if (const auto fault = body.append(*piece)) return tl::unexpected(*fault);
-    most -= std::min(most, piece->size());
+    if (const auto fault = body_.append(*piece)) return tl::unexpected(*fault);
+    left_bytes_ -= std::min(left_bytes_, piece->size());
   }
   return false;
 } catch (const std::bad_alloc&) {

@@ -79,17 +79,35 @@ class Body {
   std::vector<std::vector<std::uint8_t>> pieces_;
 };
 
-/// Appends what a piece of a compressed body holds.
-/// @return as Body::append(), and bad_answer where that is no gzip
-[[nodiscard]] Body::Fault unpack(store::s3::Gunzip& gunzip, std::span<const std::uint8_t> packed,
-                                 Body& body) noexcept;
-/// The same, until about so much has been unpacked. What Gunzip::unread() tells of then is to be
-/// given again, however little it is: there may be more without input, too.
-/// @param most  how many bytes; less afterwards by what came of it, and 0 where there is more
-/// @return whether that was all
-[[nodiscard]] tl::expected<bool, FetchErrorKind> unpack_some(store::s3::Gunzip& gunzip,
-                                                             std::span<const std::uint8_t> packed,
-                                                             Body& body,
-                                                             std::size_t& most) noexcept;
+/// Unpacks a body that is compressed as gzip, a little in each turn of a loop that serves others,
+/// too: a kilobyte may be a megabyte.
+/// Thread safety: one thread at a time.
+class BodyUnpacker {
+ public:
+  /// @param body  takes what is unpacked; outlives this
+  explicit BodyUnpacker(Body& body) noexcept : body_(body) {}
+
+  /// Where this is not all, the bytes are brought again in the next turn, in one piece or several,
+  /// with what follows them: libcurl keeps what it was not relieved of.
+  /// @return whether all has been unpacked; otherwise as Body::append(), and bad_answer where that
+  ///         is no gzip
+  [[nodiscard]] tl::expected<bool, FetchErrorKind> append(
+      std::span<const std::uint8_t> packed) noexcept;
+  void begin_turn() noexcept { left_bytes_ = kUnpackedInATurn; }
+  /// As Gunzip::ended().
+  [[nodiscard]] bool ended() const noexcept { return gunzip_.ended(); }
+
+ private:
+  /// It takes about a millisecond.
+  static constexpr std::size_t kUnpackedInATurn = 256 * 1'024;
+
+  [[nodiscard]] tl::expected<bool, FetchErrorKind> unpack(
+      std::span<const std::uint8_t> packed) noexcept;
+
+  Body& body_;
+  store::s3::Gunzip gunzip_;
+  std::size_t left_bytes_ = kUnpackedInATurn;  ///< to unpack in this turn
+  std::size_t known_bytes_ = 0;  ///< of what is brought next: they were read, and come again
+};
 
 }  // namespace framewire::service::source

@@ -52,9 +52,9 @@ Fetched<bool> fill(int file, const ReadBounds& bounds, Body& body,
     if (count == 0) return false;
     if (count > 0) {
       body.advance(static_cast<std::size_t>(count));
-    } else if (errno != EINTR) {
-      return fail_fetch(base::is_shortage(errno) ? FetchErrorKind::kBusy : FetchErrorKind::kIo,
-                        std::generic_category().message(errno));
+    } else if (const int error = errno; error != EINTR) {
+      return fail_fetch(base::is_shortage(error) ? FetchErrorKind::kBusy : FetchErrorKind::kIo,
+                        std::generic_category().message(error));
     }
     if (between) between();
   }

@@ -81,18 +81,20 @@ Result<FileRoot> FileRoot::open(const std::string& folder) {
   FileRoot result;
   result.root_ = base::FileDescriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!result.root_.valid()) {
+    const int error = errno;
     return fail(
-        Status(base::code_of_errno(errno), fmt::format("the root of sources: {}", describe(errno)))
+        Status(base::code_of_errno(error), fmt::format("the root of sources: {}", describe(error)))
             .about(folder));
   }
   // O_PATH asks for no right to the folder itself; to look for "." in it is what a request will do.
   const base::FileDescriptor entered(
       ::openat(result.root_.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!entered.valid()) {
-    return fail(Status(base::code_of_errno(errno),
+    const int error = errno;
+    return fail(Status(base::code_of_errno(error),
                        fmt::format("the root of sources cannot be entered: {}; accepted: a folder "
                                    "that the user of the service may search",
-                                   describe(errno)))
+                                   describe(error)))
                     .about(folder));
   }
   const base::FileDescriptor probe(

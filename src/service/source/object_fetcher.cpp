@@ -63,20 +63,29 @@ class OriginalSink final : public store::BodySink {
   [[nodiscard]] Result<void> begin(const store::ObjectHead& head) override {
     const std::string& coding = head.content_encoding;
     body_.reset();
-    gunzip_.reset();
+    unpacker_.reset();
     if (store::s3::is_gzip(coding)) {
-      gunzip_.emplace();  // the length is not the original's
+      unpacker_.emplace(body_);  // the length is not the original's
       return {};
     }
     if (!coding.empty()) {
       return take_no_more(FetchErrorKind::kContentEncoding);
     }
     const Body::Fault fault = body_.expect(head.bytes.value_or(0));
-    return fault ? take_no_more(*fault) : Result<void>();
+    if (fault) return take_no_more(*fault);
+    return {};
   }
-  [[nodiscard]] Result<void> append(std::span<const std::uint8_t> bytes) override {
-    const Body::Fault fault = gunzip_ ? unpack(*gunzip_, bytes, body_) : body_.append(bytes);
-    return fault ? take_no_more(*fault) : Result<void>();
+  [[nodiscard]] Result<bool> append(std::span<const std::uint8_t> bytes) override {
+    if (unpacker_) {
+      const auto all = unpacker_->append(bytes);
+      if (!all) return take_no_more(all.error());
+      return *all;
+    }
+    if (const Body::Fault fault = body_.append(bytes)) return take_no_more(*fault);
+    return true;
+  }
+  void begin_turn() noexcept override {
+    if (unpacker_) unpacker_->begin_turn();
   }
 
   // The job, of a fetch that nobody began.
@@ -100,7 +109,7 @@ class OriginalSink final : public store::BodySink {
     void operator()() const noexcept { flag->store(true); }
   };
 
-  [[nodiscard]] Result<void> take_no_more(FetchErrorKind why) {
+  [[nodiscard]] tl::unexpected<Status> take_no_more(FetchErrorKind why) {
     fault_ = why;
     return fail(StatusCode::kTooLarge, "no more of the object is taken");
   }
@@ -118,7 +127,7 @@ class OriginalSink final : public store::BodySink {
     original.cache_control = handed_on(answer->head.cache_control);
     original.expires = handed_on(answer->head.expires);
     if (original.not_modified) return original;
-    if (gunzip_ && !gunzip_->ended()) {
+    if (unpacker_ && !unpacker_->ended()) {
       return fail_fetch(FetchErrorKind::kTruncated, job_.url.text() + ": its gzip does not end");
     }
     auto bytes = body_.take();
@@ -145,8 +154,8 @@ class OriginalSink final : public store::BodySink {
   FetchJob job_;
   bool conditional_;
   Body body_;
-  std::optional<store::s3::Gunzip> gunzip_;  ///< where the object is stored compressed
-  std::optional<FetchErrorKind> fault_;      ///< why the sink took no more
+  std::optional<BodyUnpacker> unpacker_;  ///< where the object is stored compressed
+  std::optional<FetchErrorKind> fault_;   ///< why the sink took no more
   std::optional<std::stop_callback<Stop>> on_stop_;
 };
 

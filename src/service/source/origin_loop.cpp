@@ -352,6 +352,8 @@ void OriginLoop::answer_or_follow(Fetches::iterator fetch, CURLcode code) noexce
   answer(active_, fetch, std::move(result));
 }
 
+// The place among all connections, and at its own origin, stays the fetch's. At another origin
+// those who wait there come first, or one client's redirects would take what others wait for.
 Fetched<void> OriginLoop::follow(Fetches::iterator fetch, const Redirect& redirect) {
   if (fetch->redirects >= settings_.max_redirects) {
     return fail_fetch(FetchErrorKind::kTooManyRedirects, "at " + fetch->job.url.text());
@@ -362,11 +364,17 @@ Fetched<void> OriginLoop::follow(Fetches::iterator fetch, const Redirect& redire
   }
   if (!url) return tl::unexpected(std::move(url.error()));
   std::string origin = url->origin();
+  const bool stays = origin == fetch->origin;
   give_connection_back(*fetch);
   fetch->job.url = std::move(*url);
   fetch->origin = std::move(origin);
   ++fetch->redirects;
+  const bool goes_on = stays || (has_room(fetch->origin, fetch->counted_as) &&
+                                 std::ranges::none_of(waiting_, [&](const Fetch& other) {
+                                   return other.origin == fetch->origin;
+                                 }));
   waiting_.splice(waiting_.begin(), active_, fetch);
+  if (goes_on) begin_or_answer(fetch);
   return {};
 }
 

@@ -18,8 +18,10 @@
 namespace framewire::service::source {
 
 /// An event loop over libcurl's multi handle. A fetch waits for one of its origin's connections and
-/// one of all, looks its host's name up, and is transferred; each hop of a redirect begins anew, in
-/// front of those that wait, and is judged as the first was: scheme, allowed sources, address.
+/// one of all, looks its host's name up, and is transferred. Each hop of a redirect is judged as
+/// the first was: scheme, allowed sources, address. It goes on at once, unless it leads to an
+/// origin where others wait or there is no connection; there it waits, in front of its client's
+/// others.
 ///
 /// Lists hand their elements on without allocating, so that memory that runs out costs one fetch.
 /// Thread safety: submit() and answer() from any number of threads.

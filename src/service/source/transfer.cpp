@@ -14,9 +14,6 @@ namespace {
 constexpr std::size_t kMaxDiscardedBytes = 16 * 1'024;
 constexpr long kReceiveBytes = 128 * 1'024;  // libcurl's own 16 KB cost a sixth of the throughput
 constexpr std::chrono::seconds kMinStall{3};
-// One thread serves all origins, and a kilobyte of gzip may be a megabyte. So much of a body is
-// unpacked in a turn; it takes about a millisecond.
-constexpr std::size_t kUnpackedInATurn = 256 * 1'024;
 
 // How long an origin may be slow: whoever gives originals more time than is usual has origins that
 // make them when they are asked, and are silent meanwhile.
@@ -161,14 +158,12 @@ Fetched<void> OriginTransfer::prepare(const SourceUrl& url, std::span<const IpAd
                                       std::chrono::milliseconds dial) {
   head_ = {};
   body_.reset();
-  gunzip_.reset();
+  unpacker_.reset();
   meaning_.reset();
   fault_.reset();
   refused_address_ = dialled_ = spoilt_ = false;
   discarded_ = 0;
   paused_ = false;
-  to_unpack_ = kUnpackedInATurn;
-  known_bytes_ = 0;
   error_text_[0] = '\0';
   if (!easy_ || !names_) return fail_fetch(FetchErrorKind::kBusy, "no handle");
   curl_easy_reset(easy_.get());
@@ -210,7 +205,7 @@ bool OriginTransfer::header(std::string_view line) {
   }
   // The length of what is compressed is not that of the original.
   if (store::s3::is_gzip(head_.content_encoding)) {
-    gunzip_.emplace();
+    unpacker_.emplace(body_);
     return true;
   }
   if (!head_.length) return true;
@@ -230,29 +225,22 @@ bool OriginTransfer::body(std::span<const std::uint8_t> bytes) noexcept {
     discarded_ += bytes.size();
     return discarded_ <= kMaxDiscardedBytes;
   }
-  if (const Body::Fault fault = gunzip_ ? unpack_some(bytes) : body_.append(bytes)) {
+  if (const Body::Fault fault = unpacker_ ? unpack(bytes) : body_.append(bytes)) {
     fault_ = fetch_error(*fault, "while the body came");
     return false;
   }
   return true;
 }
 
-// libcurl keeps all that it was not relieved of, and brings it again.
-Body::Fault OriginTransfer::unpack_some(std::span<const std::uint8_t> packed) noexcept {
-  const std::size_t known = std::min(known_bytes_, packed.size());
-  const auto all = service::source::unpack_some(*gunzip_, packed.subspan(known), body_, to_unpack_);
+Body::Fault OriginTransfer::unpack(std::span<const std::uint8_t> packed) noexcept {
+  const auto all = unpacker_->append(packed);
   if (!all) return all.error();
   paused_ = !*all;
-  if (paused_) {
-    known_bytes_ = std::max(known_bytes_, packed.size() - gunzip_->unread());
-  } else {
-    known_bytes_ -= known;
-  }
   return std::nullopt;
 }
 
 CURLcode OriginTransfer::begin_turn() noexcept {
-  to_unpack_ = kUnpackedInATurn;
+  if (unpacker_) unpacker_->begin_turn();
   if (!std::exchange(paused_, false)) return CURLE_OK;
   return curl_easy_pause(easy_.get(), CURLPAUSE_CONT);
 }
@@ -309,7 +297,7 @@ Fetched<std::variant<Original, Redirect>> OriginTransfer::original() {
     original.not_modified = true;
     return original;
   }
-  if (gunzip_ && !gunzip_->ended()) {
+  if (unpacker_ && !unpacker_->ended()) {
     return fail_fetch(FetchErrorKind::kTruncated, "its gzip does not end");
   }
   auto bytes = body_.take();

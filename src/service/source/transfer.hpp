@@ -74,7 +74,7 @@ class OriginTransfer {
 
   [[nodiscard]] bool header(std::string_view line);
   [[nodiscard]] bool body(std::span<const std::uint8_t> bytes) noexcept;
-  [[nodiscard]] Body::Fault unpack_some(std::span<const std::uint8_t> packed) noexcept;
+  [[nodiscard]] Body::Fault unpack(std::span<const std::uint8_t> packed) noexcept;
   [[nodiscard]] bool set_options(const SourceUrl& url, std::chrono::milliseconds dial);
   [[nodiscard]] bool set_headers();
   [[nodiscard]] bool set_addresses(const SourceUrl& url, std::span<const IpAddress> addresses);
@@ -99,7 +99,7 @@ class OriginTransfer {
 
   store::HttpAnswerHead head_;
   Body body_;
-  std::optional<store::s3::Gunzip> gunzip_;  ///< where the body is compressed
+  std::optional<BodyUnpacker> unpacker_;  ///< where the body is compressed
   std::optional<Fetched<AnswerMeaning>> meaning_;
   std::optional<FetchError> fault_;  ///< why we gave the transfer up
   bool refused_address_ = false;
@@ -107,8 +107,6 @@ class OriginTransfer {
   bool spoilt_ = false;   ///< the one that was kept is of no use
   std::size_t discarded_ = 0;
   bool paused_ = false;
-  std::size_t to_unpack_ = 0;    ///< how much more in this turn
-  std::size_t known_bytes_ = 0;  ///< of what libcurl brings next: it was read, and is brought anew
 };
 
 }  // namespace framewire::service::source

@@ -11,6 +11,9 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kIdlePoll{60'000};  // whatever happens wakes the loop
 constexpr milliseconds kWaitingPoll{100};  // for tasks that wait and may be cancelled meanwhile
+// Of attempts that have paused so many go on in a turn: all others wait for them, a few
+// milliseconds.
+constexpr unsigned kMaxPausedInATurn = 8;
 
 }  // namespace
 
@@ -55,6 +58,7 @@ void HttpLoop::run() noexcept {
       waiting_.splice(waiting_.end(), inbox_);
     }
     begin_due();
+    begin_turns();
     int running = 0;
     curl_multi_perform(multi_.get(), &running);
     take_ended();
@@ -71,7 +75,28 @@ void HttpLoop::run() noexcept {
   }
 }
 
+// The longest paused go on first.
+void HttpLoop::begin_turns() noexcept {
+  unsigned begun = 0;
+  std::size_t left = active_.size();
+  for (auto next = active_.begin(); left != 0 && begun != kMaxPausedInATurn; --left) {
+    const auto entry = next++;
+    if (!entry->task->is_paused()) continue;
+    ++begun;
+    active_.splice(active_.end(), active_, entry);
+    entry->task->begin_turn();
+    const CURLcode code = curl_easy_pause(entry->easy.get(), CURLPAUSE_CONT);
+    if (code == CURLE_OK) continue;
+    // libcurl does not tell of this end again.
+    curl_multi_remove_handle(multi_.get(), entry->easy.get());
+    end_or_give_up(entry, code);
+  }
+}
+
 int HttpLoop::poll_ms() const noexcept {
+  if (std::ranges::any_of(active_, [](const Entry& entry) { return entry.task->is_paused(); })) {
+    return 0;
+  }
   milliseconds left = waiting_.empty() ? kIdlePoll : kWaitingPoll;
   const auto now = base::Clock::now();
   for (const Entry& entry : waiting_) {
@@ -161,13 +186,16 @@ void HttpLoop::take_ended() noexcept {
                                     [&](const Entry& active) { return &active == found; });
     if (entry == active_.end()) continue;
     curl_multi_remove_handle(multi_.get(), entry->easy.get());
-    if (connects_anew(*entry)) continue;
-    try {
-      end(entry, code);
-    } catch (const std::exception&) {
-      entry->task->give_up(Status(StatusCode::kBusy, "memory ran out"));
-      forget(active_, entry);
-    }
+    if (!connects_anew(*entry)) end_or_give_up(entry, code);
+  }
+}
+
+void HttpLoop::end_or_give_up(Entries::iterator entry, CURLcode code) noexcept {
+  try {
+    end(entry, code);
+  } catch (const std::exception&) {
+    entry->task->give_up(Status(StatusCode::kBusy, "memory ran out"));
+    forget(active_, entry);
   }
 }
 

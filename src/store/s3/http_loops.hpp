@@ -33,6 +33,10 @@ class HttpTask {
   [[nodiscard]] virtual bool cancelled() const noexcept = 0;
   /// Answers without another attempt.
   virtual void give_up(Status why) noexcept = 0;
+  /// Whether the attempt under way has told libcurl to pause, so that others go on.
+  [[nodiscard]] virtual bool is_paused() const noexcept { return false; }
+  /// libcurl is about to go on with the attempt.
+  virtual void begin_turn() noexcept {}
 };
 
 /// One thread with one multi handle. Thread safety: submit() and tasks().
@@ -70,7 +74,9 @@ class HttpLoop {
   void run() noexcept;
   void begin_due() noexcept;
   void begin(Entries::iterator entry);
+  void begin_turns() noexcept;
   void take_ended() noexcept;
+  void end_or_give_up(Entries::iterator entry, CURLcode code) noexcept;
   [[nodiscard]] bool connects_anew(Entry& entry) noexcept;
   void end(Entries::iterator entry, CURLcode code);
   void settle(Entries& list, Entries::iterator entry, HttpTask::Next next);

@@ -125,6 +125,7 @@ Result<void> S3Request::set_up(CURL* easy, std::chrono::milliseconds left) {
   fields_ = {};
   body_.clear();
   fault_.reset();
+  paused_ = false;
   error_text_[0] = '\0';
   auto headers = signed_headers();
   if (!headers) return fail(std::move(headers.error()));
@@ -170,7 +171,9 @@ std::size_t S3Request::on_body(char* data, std::size_t size, std::size_t count,
   auto& request = *static_cast<S3Request*>(self);
   try {
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(data);
-    if (request.body({bytes, size * count})) return size * count;
+    if (request.body({bytes, size * count})) {
+      return request.paused_ ? CURL_WRITEFUNC_PAUSE : size * count;
+    }
   } catch (const std::exception&) {
     request.fault_.emplace(StatusCode::kBusy, "memory ran out");
   }
@@ -271,6 +274,7 @@ bool S3Request::body(std::span<const std::uint8_t> bytes) {
   if (call_.sink && !refused) {
     auto taken = call_.sink->append(bytes);
     if (!taken) fault_ = std::move(taken.error());
+    paused_ = taken && !*taken;
     return taken.has_value();
   }
   const std::size_t most = refused ? kMaxAnswerBytes : call_.max_answer_bytes;
@@ -283,6 +287,11 @@ bool S3Request::body(std::span<const std::uint8_t> bytes) {
                    fmt::format("the server's answer is larger than {} bytes", most));
   }
   return false;
+}
+
+void S3Request::begin_turn() noexcept {
+  paused_ = false;
+  call_.sink->begin_turn();
 }
 
 void S3Request::give_up(Status why) noexcept {

@@ -77,6 +77,8 @@ class S3Request final : public HttpTask {
     return call_.cancelled && call_.cancelled->load();
   }
   void give_up(Status why) noexcept override;
+  [[nodiscard]] bool is_paused() const noexcept override { return paused_; }
+  void begin_turn() noexcept override;
   /// The call, of a request that no loop has taken.
   [[nodiscard]] S3Call take_call() noexcept { return std::move(call_); }
 
@@ -125,6 +127,7 @@ class S3Request final : public HttpTask {
   HttpAnswerHead fields_;
   std::string body_;
   std::optional<Status> fault_;  ///< why we gave it up
+  bool paused_ = false;          ///< the sink has left some of the body for another turn
   /// What was sent and is not to be told, whatever the server repeats.
   std::array<std::string, 2> secrets_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};

@@ -46,13 +46,13 @@ class WholeSink final : public BodySink {
     if (!gunzip_ && *head.bytes > max_bytes_) return too_large(*head.bytes);
     return {};
   }
-  Result<void> append(std::span<const std::uint8_t> more) override {
+  Result<bool> append(std::span<const std::uint8_t> more) override {
     if (!gunzip_) return add(more);
     gunzip_->give(more);
     while (true) {
       const auto piece = gunzip_->next();
       if (!piece) return fail(piece.error());
-      if (piece->empty()) return {};
+      if (piece->empty()) return true;
       if (auto added = add(*piece); !added) return added;
     }
   }
@@ -61,10 +61,10 @@ class WholeSink final : public BodySink {
   std::vector<std::uint8_t> bytes;
 
  private:
-  [[nodiscard]] Result<void> add(std::span<const std::uint8_t> more) {
+  [[nodiscard]] Result<bool> add(std::span<const std::uint8_t> more) {
     if (more.size() > max_bytes_ - bytes.size()) return too_large(bytes.size() + more.size());
     bytes.insert(bytes.end(), more.begin(), more.end());
-    return {};
+    return true;
   }
   [[nodiscard]] tl::unexpected<Status> too_large(std::uint64_t found) const {
     return fail(StatusCode::kTooLarge,

@@ -53,7 +53,8 @@ Result<MeetingPoint> MeetingPoint::open() {
     if (auto random = base::fill_random(*secret); !random) return fail(random.error());
   }
   const auto no_socket = [] {
-    return fail(base::code_of_errno(errno), "no Unix socket can be had");
+    const int error = errno;
+    return fail(base::code_of_errno(error), "no Unix socket can be had");
   };
   point.listener_ = local_socket();
   if (!point.listener_.valid()) return no_socket();

@@ -72,7 +72,8 @@ Result<FabricAddress> address_of(const std::string& device, const std::string& r
   const auto interfaces = interfaces_of(all / name, port);
   ifaddrs* raw = nullptr;
   if (::getifaddrs(&raw) != 0) {
-    return fail(base::code_of_errno(errno), "cannot list addresses of IP");
+    const int error = errno;
+    return fail(base::code_of_errno(error), "cannot list addresses of IP");
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> addresses(raw, ::freeifaddrs);
   FabricAddress found;

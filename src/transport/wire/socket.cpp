@@ -25,7 +25,10 @@ using base::FileDescriptor;
 // system would drop the next, which would try again a second later. The system has a bound, too.
 constexpr int kBacklog = 1024;
 
-std::string reason() { return std::strerror(errno); }
+// @param error  errno as the call left it: what comes after it may change that
+tl::unexpected<Status> refused(int error, std::string_view what) {
+  return fail(base::code_of_errno(error), fmt::format("{}: {}", what, std::strerror(error)));
+}
 
 using AddressInfo = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -64,23 +67,23 @@ void configure(int fd) noexcept {
 Result<FileDescriptor> try_connect(const addrinfo& to, const Address& address,
                                    Clock::time_point deadline, const std::stop_token& stop) {
   FileDescriptor socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return fail(base::code_of_errno(errno), "no socket: " + reason());
+  if (!socket.valid()) return refused(errno, "no socket");
   configure(socket.get());
   if (::connect(socket.get(), to.ai_addr, to.ai_addrlen) == 0) return socket;
-  if (errno == EINPROGRESS) {
+  int error = errno;
+  if (error == EINPROGRESS) {
     const ShutDownOnStop stops(socket, stop);
     if (!base::wait_for(socket.get(), true, deadline)) {
       return fail(StatusCode::kDeadline,
                   fmt::format("{}:{} does not answer", address.host, address.port));
     }
-    int error = 0;
+    error = 0;
     socklen_t size = sizeof error;
     getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error == 0) return socket;
-    errno = error;
   }
-  return fail(StatusCode::kPeerLost,
-              fmt::format("cannot connect to {}:{}: {}", address.host, address.port, reason()));
+  return fail(StatusCode::kPeerLost, fmt::format("cannot connect to {}:{}: {}", address.host,
+                                                 address.port, std::strerror(error)));
 }
 
 std::string origin_of(const sockaddr_storage& name) {
@@ -145,12 +148,12 @@ Result<FileDescriptor> listen_on(const Address& address) {
   if (!found) return fail(found.error());
   const addrinfo& to = **found;
   FileDescriptor socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return fail(base::code_of_errno(errno), "no socket: " + reason());
+  if (!socket.valid()) return refused(errno, "no socket");
   set(socket.get(), SOL_SOCKET, SO_REUSEADDR);
   if (::bind(socket.get(), to.ai_addr, to.ai_addrlen) != 0 ||
       ::listen(socket.get(), kBacklog) != 0) {
-    return fail(base::code_of_errno(errno),
-                fmt::format("cannot listen on {}:{}: {}", address.host, address.port, reason()));
+    const int error = errno;
+    return refused(error, fmt::format("cannot listen on {}:{}", address.host, address.port));
   }
   return socket;
 }
@@ -169,7 +172,7 @@ Result<std::optional<Caller>> accept_next(const FileDescriptor& listener) {
     if (error == EAGAIN) return std::nullopt;
     const bool is_ours = error == EBADF || error == EINVAL || error == ENOTSOCK;
     if (is_ours || base::is_shortage(error)) {
-      return fail(base::code_of_errno(error), "cannot accept a connection: " + reason());
+      return refused(error, "cannot accept a connection");
     }
     // Else of one that has left again, or whose network has failed: accept(2), ERRORS.
   }

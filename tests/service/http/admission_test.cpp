@@ -198,6 +198,34 @@ TEST(HttpAdmission, WhatHasComeWholeWaitsForItsClientsShareOfPixels) {
   EXPECT_EQ(admission.usage().pixels, 900u);
 }
 
+TEST(HttpAdmission, ATicketIsChargedToAnother) {
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  ClientAdmission::Ticket shared, large, anns, bobs, more;
+  ASSERT_EQ(admission.admit(kAnn, 600, 10, shared, now), Verdict::kAdmitted);
+  admission.answered(shared, 600);
+  shared.charge_to(kBob);
+  EXPECT_EQ(admission.usage().bytes, 600u);
+  EXPECT_EQ(admission.usage().clients, 1u);
+  ASSERT_EQ(admission.admit(ClientKey{3}, 400, 1, large, now), Verdict::kAdmitted);
+  ASSERT_EQ(admission.admit(kAnn, 100, 1, anns, now), Verdict::kOverBudget);
+  EXPECT_EQ(admission.admit(kAnn, 0, 1, anns, now), Verdict::kAdmitted) << "she holds nothing";
+  EXPECT_EQ(admission.admit(kBob, 0, 1, bobs, now), Verdict::kClientShare);
+  EXPECT_TRUE(admission.gives_way(kBob, now).answers);
+  // Nobody in particular has no share. What is held is held all the same.
+  shared.charge_to(ClientKey{});
+  EXPECT_EQ(admission.usage().bytes, 1000u);
+  EXPECT_EQ(admission.admit(kBob, 0, 1, bobs, now), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit(kBob, 1, 1, more, now), Verdict::kOverBudget);
+  shared.charge_to(kAnn);
+  EXPECT_TRUE(admission.gives_way(kAnn, now).answers);
+  for (auto* ticket : {&shared, &large, &anns, &bobs}) ticket->give_back();
+  const auto usage = admission.usage();
+  EXPECT_EQ(usage.requests + usage.bytes + usage.pixels + usage.clients, 0u);
+  shared.charge_to(kBob);
+  EXPECT_EQ(admission.usage().clients, 0u) << "there is nothing to count";
+}
+
 TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {
   ClientAdmission admission({10, 1000, 1000, 50});
   ClientAdmission::Ticket one, two;

@@ -9,6 +9,9 @@
 
 namespace framewire::service::http::test {
 
+/// A picture of such a server.
+inline const std::string kImageTarget = "/unsafe/w:100/plain/http://images.test/a.jpg";
+
 struct ImageServer {
   explicit ImageServer(std::function<void(service::test::Connection&)> script,
                        ServiceSettings settings = loopback())
@@ -26,6 +29,14 @@ struct ImageServer {
     return client.ask(
         method + " " + target + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) + "\r\n",
         method != "HEAD");
+  }
+
+  /// Whether so many requests have come and are not answered, those that share work included.
+  [[nodiscard]] bool are_under_way(int count) const {
+    TestClient client(server->endpoint());
+    const auto metrics = client.ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    const std::string line = "\nframewire_requests_in_progress " + std::to_string(count) + "\n";
+    return metrics && metrics->body.find(line) != std::string::npos;
   }
 
   service::test::OriginServer origin;

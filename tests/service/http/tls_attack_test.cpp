@@ -143,6 +143,7 @@ TEST(HttpTlsAttack, AFloodOfHalfHandshakesClosesItsOwn) {
 TEST(HttpTlsAttack, WhoHasMostHandshakesGivesWay) {
   TlsHandshakes handshakes;
   EXPECT_EQ(handshakes.giving_way(), nullptr);
+  EXPECT_EQ(handshakes.most_of_one(), 0u);
   char places[6];
   const auto connection = [&](int i) { return reinterpret_cast<Connection*>(&places[i]); };
   handshakes.add(connection(0), {1});
@@ -151,9 +152,33 @@ TEST(HttpTlsAttack, WhoHasMostHandshakesGivesWay) {
   handshakes.add(connection(2), {3});
   handshakes.add(connection(3), {2});
   EXPECT_EQ(handshakes.giving_way(), connection(1));
+  EXPECT_EQ(handshakes.most_of_one(), 2u);
   EXPECT_TRUE(handshakes.remove(connection(1)));
   EXPECT_FALSE(handshakes.remove(connection(1)));
   EXPECT_EQ(handshakes.giving_way(), connection(0));
+}
+
+// Which thread a client comes to is the system's choice: of so many rounds some have the newcomer
+// come to a thread that has no handshake to close.
+TEST(HttpTlsAttack, HandshakesOfAnotherThreadGiveWay) {
+  ServiceSettings settings = loopback();
+  settings.threads = 4;
+  settings.max_handshakes = 1;
+  settings.read_timeout_ms = 600'000;
+  TlsServer server(settings);
+  const auto connections = [&] { return server.server.server().state().connections; };
+  for (int i = 0; i < 20; ++i) {
+    {
+      TestClient silent(without_tls(server.endpoint()));
+      ASSERT_TRUE(silent.send(kHalfHello));
+      ASSERT_TRUE(within_a_minute([&] { return connections() == 1; }));
+      TestClient client(server.endpoint());
+      ASSERT_TRUE(client.connected()) << i;
+      EXPECT_EQ(client.ask(get("/livez"))->status, 200);
+      EXPECT_TRUE(silent.closed_within(kPatience));
+    }
+    ASSERT_TRUE(within_a_minute([&] { return connections() == 0; }));
+  }
 }
 
 TEST(HttpTlsAttack, HandshakesCountAsConnections) {

@@ -1,7 +1,10 @@
 // Objects as originals, of a store on loopback that answers as a script says.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <future>
 #include <tests/service/support/fake_network.hpp>
 #include <tests/service/support/gzip.hpp>
 #include <tests/service/support/origin_server.hpp>
@@ -210,6 +213,95 @@ TEST(SourceObjectsAttack, AGzipThatIsCutOffIsNoWholeObject) {
     ASSERT_TRUE(original) << coding << ": " << original.error().message;
     EXPECT_EQ(test::text(*original), body + body) << coding;
   }
+}
+
+// The loops serve all objects. While some unpack to much, others come.
+TEST(SourceObjectsAttack, GzipThatUnpacksToMuchGoesOnByTurns) {
+  constexpr int kBombs = 8;  // as many as there are loops, or more
+  constexpr int kMembers = 30;
+  constexpr std::size_t kMemberBytes = 300'000;
+  std::string packed;
+  for (int i = 0; i < kMembers; ++i) packed += test::gzip_bomb();
+  ObjectOrigin origin(test::answering([&](const std::string& head) {
+    return head.find("/bomb") == std::string::npos ? test::ok(kPicture)
+                                                   : test::ok(packed, "Content-Encoding: gzip\r\n");
+  }));
+  std::atomic<bool> other_came = false;
+  std::array<std::atomic<std::size_t>, kBombs> unpacked{};
+  std::array<std::promise<Fetched<Original>>, kBombs> came;
+  for (std::size_t i = 0; i < kBombs; ++i) {
+    FetchRequest bomb;
+    bomb.url = "s3://photos/bomb";
+    bomb.may_hold = [&, i](std::size_t, std::size_t arrived_bytes) {
+      unpacked.at(i) = arrived_bytes;
+      if (!other_came) std::this_thread::sleep_for(10ms);
+      return true;
+    };
+    ASSERT_TRUE(origin.sources->fetch(std::move(bomb), [&, i](Fetched<Original> result) {
+      came.at(i).set_value(std::move(result));
+    }));
+  }
+  const auto begun = [&] {
+    return std::ranges::count_if(unpacked, [](const auto& bytes) { return bytes != 0; });
+  };
+  while (begun() < 2) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(origin.fetch("s3://photos/a.jpg"));
+  const auto whole = std::ranges::count_if(
+      unpacked, [](const auto& bytes) { return bytes == kMembers * kMemberBytes; });
+  other_came = true;
+  EXPECT_EQ(whole, 0) << "the other one waited for all of it";
+  for (auto& promise : came) {
+    const auto original = promise.get_future().get();
+    ASSERT_TRUE(original) << original.error().message;
+    EXPECT_EQ(original->bytes.size(), kMembers * kMemberBytes);
+    EXPECT_EQ(test::text(*original).find_first_not_of('\0'), std::string::npos);
+  }
+}
+
+// What goes wrong in a later turn ends the transfer as it would have in the first.
+TEST(SourceObjectsAttack, GzipThatIsRefusedInALaterTurnEndsAtOnce) {
+  std::string packed;
+  for (int i = 0; i < 20; ++i) packed += test::gzip_bomb();
+  SourceSettings settings;
+  settings.max_bytes = 2'000'000;
+  settings.download_timeout = 60s;
+  ObjectOrigin origin(
+      [&](test::Connection& connection) {
+        if (connection.read_head().empty()) return;
+        connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " +
+                        std::to_string(packed.size() + 1) + "\r\n\r\n" + packed);
+        connection.stall(60'000);
+      },
+      settings);
+  EXPECT_EQ(kind_of(origin.fetch("s3://photos/a.jpg")), "too_large");
+  // One that is cut off in the middle of a turn is asked for again, and begins anew.
+  std::atomic<int> asked = 0;
+  ObjectOrigin cut([&](test::Connection& connection) {
+    while (!connection.read_head().empty()) {
+      const std::string answer = test::ok(packed, "Content-Encoding: gzip\r\n");
+      if (asked++ == 0) {
+        (void)connection.send(answer.substr(0, answer.size() - 10));
+        return;
+      }
+      if (!connection.send(answer)) return;
+    }
+  });
+  const auto original = cut.fetch("s3://photos/a.jpg");
+  ASSERT_TRUE(original) << original.error().message;
+  EXPECT_EQ(original->bytes.size(), 6'000'000U);
+  EXPECT_EQ(asked.load(), 2);
+}
+
+// Where the turns end does not show in what comes of it.
+TEST(SourceObjectsAttack, GzipIsWholeWhereverATurnEnds) {
+  std::string body;
+  for (std::uint32_t i = 0; i < 100'000; ++i) body += std::to_string(i * 2'654'435'761U);
+  const std::string packed = test::gzip_stored(body) + test::gzip_bomb() + test::gzip_stored(body);
+  ObjectOrigin origin(test::answering(
+      [&](const std::string&) { return test::ok(packed, "Content-Encoding: gzip\r\n"); }));
+  const auto original = origin.fetch("s3://photos/a.jpg");
+  ASSERT_TRUE(original) << original.error().message;
+  EXPECT_TRUE(test::text(*original) == body + std::string(300'000, '\0') + body);
 }
 
 TEST(SourceObjectsAttack, OnlyWhatTheSettingsAllowIsAskedFor) {

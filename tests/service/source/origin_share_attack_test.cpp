@@ -172,5 +172,65 @@ TEST(OriginAttack, WhoHoldsFewestConnectionsIsNext) {
   }
 }
 
+// Whoever is redirected has a connection, and keeps it, though others have fewer. But nobody comes
+// by redirects before those who wait for an origin.
+TEST(OriginAttack, RedirectsGoOnUnlessOthersWaitForTheirOrigin) {
+  struct Case {
+    std::string leads_to;
+    std::string waits_for;
+    char next;
+  };
+  for (const auto& [leads_to, waits_for, next] :
+       {Case{"images.test", "images.test", 't'}, Case{"other.test", "images.test", 't'},
+        Case{"other.test", "other.test", 'w'}}) {
+    SCOPED_TRACE(leads_to + ", " + waits_for);
+    SourceSettings settings = remote();
+    settings.download_timeout = milliseconds(30'000);
+    settings.connections = 3;
+    const std::string moved =
+        "HTTP/1.1 302 Found\r\nLocation: http://" + leads_to + "/t\r\nContent-Length: 0\r\n\r\n";
+    std::mutex mutex;
+    std::string asked;
+    std::counting_semaphore<> may_redirect(0);
+    std::counting_semaphore<> may_answer(0);
+    Origin origin(
+        [&](Connection& connection) {
+          while (true) {
+            const std::string head = connection.read_head();
+            if (head.empty()) return;
+            const char name = head.at(head.find('/') + 1);
+            {
+              const std::lock_guard lock(mutex);
+              asked += name;
+            }
+            (name == 'r' ? may_redirect : may_answer).acquire();
+            if (!connection.send(name == 'r' ? moved : ok("bytes"))) return;
+          }
+        },
+        settings);
+    const auto asked_for = [&](std::size_t count) {
+      while (true) {
+        {
+          const std::lock_guard lock(mutex);
+          if (asked.size() >= count) return asked;
+        }
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    };
+    Crowd first(*origin.sources, by(1));
+    Crowd second(*origin.sources, by(2));
+    Crowd third(*origin.sources, by(3));
+    first.fetch("http://images.test/a");
+    first.fetch("http://images.test/r");
+    second.fetch("http://images.test/b");
+    (void)asked_for(3);
+    third.fetch("http://" + waits_for + "/w");
+    std::this_thread::sleep_for(milliseconds(100));  // until the loop knows of it
+    may_redirect.release();
+    EXPECT_EQ(asked_for(4).at(3), next);
+    may_answer.release(20);
+  }
+}
+
 }  // namespace
 }  // namespace framewire::service::source

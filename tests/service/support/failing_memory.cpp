@@ -1,5 +1,6 @@
 #include <pthread.h>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -17,6 +18,10 @@ bool is_counted() noexcept {
   return ::pthread_getname_np(::pthread_self(), name, sizeof name) == 0 &&
          std::strncmp(name, "fw-", 3) == 0;
 }
+
+// Whoever allocates may find another errno behind it, and then any: here always one that stands for
+// a shortage. So what reads errno too late says busy where another code is due.
+constexpr int kErrnoBehind = ENOBUFS;
 
 bool fails_now() noexcept {
   if (left.load(std::memory_order_relaxed) <= 0 || !is_counted()) return false;
@@ -43,7 +48,10 @@ long FailingMemory::allocations() const { return n_ - left.load(); }
 
 // The array forms call these, save under AddressSanitizer, whose array forms belong together.
 void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
-  return framewire::service::test::fails_now() ? nullptr : std::malloc(size != 0 ? size : 1);
+  using namespace framewire::service::test;
+  void* const memory = fails_now() ? nullptr : std::malloc(size != 0 ? size : 1);
+  errno = kErrnoBehind;
+  return memory;
 }
 void* operator new(std::size_t size) {
   void* const memory = operator new(size, std::nothrow);

@@ -1,4 +1,5 @@
-// Memory that runs out at a moment of the test's choice, in the module's threads alone.
+// Memory that runs out at a moment of the test's choice, in the module's threads alone. Where it is
+// linked, each allocation changes errno.
 #pragma once
 
 namespace framewire::service::test {

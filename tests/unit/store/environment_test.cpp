@@ -117,6 +117,16 @@ TEST_F(SharedFiles, FilesThatAreNoneAreNamedWithTheLineAndWithoutIt) {
   EXPECT_EQ(keys().error().code(), StatusCode::kTooLarge);
 }
 
+TEST_F(SharedFiles, FilesThatCannotBeOpenedAreNamedWithTheReason) {
+  const auto path = folder_ / ".aws/credentials";
+  std::filesystem::create_symlink(path, path);
+  const auto found = keys();
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code(), StatusCode::kIoError);
+  EXPECT_THAT(found.error().to_string(), HasSubstr(path.string()));
+  EXPECT_THAT(found.error().to_string(), HasSubstr("Too many levels of symbolic links"));
+}
+
 TEST(IniFiles, Bounds) {
   EXPECT_EQ(parse_ini("name = before any section\n").error().code(), StatusCode::kInvalidInput);
   EXPECT_EQ(parse_ini("[open\n").error().code(), StatusCode::kInvalidInput);
