@@ -43,8 +43,8 @@ void insert(Bytes& into, std::size_t at, const Bytes& inserted) {
   into.insert(into.begin() + static_cast<std::ptrdiff_t>(at), inserted.begin(), inserted.end());
 }
 
-/// Whether FF and a byte for which `wanted` says so lie at `at`.
-using IsWanted = std::function<bool(std::uint8_t)>;
+/// Whether to insert before a pair of bytes FF and `code`.
+using IsWanted = std::function<bool(std::uint8_t code)>;
 
 /// Inserts before every such pair of bytes in the data of scans.
 Bytes insert_before(const SoundFile& file, const IsWanted& wanted, const Bytes& inserted) {
