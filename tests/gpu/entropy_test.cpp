@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <tests/conformance/damage_cases.hpp>
 #include <tests/gpu/device_planes.hpp>
 #include <tests/gpu/gpu.hpp>
 #include <tests/gpu/items.hpp>
@@ -157,6 +158,52 @@ TEST_F(Entropy, WhatIsLeftToTheCpuIsSaidInWords) {
 bool has_kind(const std::vector<Warning>& warnings, WarningKind kind) {
   return std::any_of(warnings.begin(), warnings.end(),
                      [&](const Warning& warning) { return warning.kind == kind; });
+}
+
+/// Strict must not depend on the device: of what the kernels take, the CPU has nothing to tell.
+TEST_F(Entropy, WhatIsTakenHasNoWarningOnTheCpu) {
+  std::vector<conformance::DamageCase> cases = conformance::all_damage_cases();
+  std::ranges::move(conformance::flipped_bits(10), std::back_inserter(cases));
+  Transcoder transcoder = value_of(Transcoder::make());
+  std::size_t taken = 0;
+  std::size_t compared = 0;
+  for (std::size_t first = 0; first < cases.size(); first += 32) {
+    std::vector<std::unique_ptr<OwnedItem>> owned;
+    std::vector<const conformance::DamageCase*> of;
+    std::vector<Item> items;
+    for (std::size_t i = first; i < std::min(first + 32, cases.size()); ++i) {
+      const Bytes& bytes = cases[i].bytes;
+      const auto file = jpeg::parse(bytes, Limits{});
+      if (!file || !jpeg::check_supported(*file)) continue;
+      for (const auto depth : {jpeg::ParseDepth::kWhole, jpeg::ParseDepth::kThroughFirst}) {
+        // Lanes read others whole: see Preparation.
+        const bool has_eoi = bytes[bytes.size() - 2] == 0xFF && bytes.back() == 0xD9;
+        if (depth == jpeg::ParseDepth::kThroughFirst && !has_eoi) continue;
+        owned.push_back(std::make_unique<OwnedItem>(bytes, 8, depth));
+        owned.back()->item.strict = depth == jpeg::ParseDepth::kWhole;
+        if (!codec::cuda::check_item(owned.back()->item)) continue;
+        items.push_back(owned.back()->item);
+        of.push_back(&cases[i]);
+      }
+    }
+    if (items.empty()) continue;
+    ASSERT_TRUE(transcoder.enqueue(items));
+    ASSERT_TRUE(transcoder.wait());
+    compared += items.size();
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (transcoder.result(i).status != 0) continue;
+      ++taken;
+      const auto file = value_of(jpeg::parse(of[i]->bytes, Limits{}));
+      codec::CodecOutcome outcome;
+      ASSERT_TRUE(codec::read_coefficients(file, {}, outcome));
+      for (const Warning& warning : outcome.warnings) {
+        EXPECT_TRUE(has_kind(file.warnings, warning.kind))
+            << of[i]->name << ": " << warning.message;
+      }
+    }
+  }
+  EXPECT_GT(taken, 20u);
+  EXPECT_LT(taken, compared);
 }
 
 struct Tally {

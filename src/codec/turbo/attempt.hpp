@@ -6,20 +6,20 @@
 
 namespace framewire::codec::turbo {
 
-/// One attempt at a file: with which entropy decoder, and whether another is needed.
+/// One attempt at a file.
 struct Attempt {
   EntropyDecoder entropy;
-  bool gave_up = false;
+  bool damaged = false;  ///< our own decoder has met damage, in this attempt or in an earlier one
 };
 
-/// Runs `call` with the entropy decoder of choice and, where that gives up, again from the start
-/// with libjpeg's.
+/// Runs `call` with the entropy decoder of choice and, where that meets damage, again from the
+/// start with libjpeg's.
 template <typename Call>
 std::invoke_result_t<Call, Attempt&> attempt(EntropyDecoder entropy, const Call& call) {
   Attempt first{entropy};
   auto result = call(first);
-  if (!first.gave_up) return result;
-  Attempt second{EntropyDecoder::kLibjpeg};
+  if (!first.damaged) return result;
+  Attempt second{EntropyDecoder::kLibjpeg, true};
   return call(second);
 }
 

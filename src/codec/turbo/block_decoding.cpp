@@ -115,15 +115,14 @@ struct SequentialState {
   return true;
 }
 
-/// Makes DC coefficients of the differences. @return false where one does not fit
-bool add_predictions(std::span<const BlockStep> steps) {
+/// Makes DC coefficients of the differences. They wrap at 16 bits, as in libjpeg and in the CUDA
+/// codec, neither of which tells.
+void add_predictions(std::span<const BlockStep> steps) {
   for (const BlockStep& step : steps) {
     std::int32_t& prediction = *step.tables->prediction;
-    prediction += step.block->at[0];
-    if (!dc_fits(prediction, 0)) return false;
-    step.block->at[0] = static_cast<std::int16_t>(prediction);
+    step.block->at[0] = static_cast<std::int16_t>(prediction + step.block->at[0]);
+    prediction = step.block->at[0];
   }
-  return true;
 }
 
 /// Reads one block's band. An end of band sets scan.end_of_band_run, this block included.
@@ -176,7 +175,7 @@ bool decode_sequential(EntropyBits& stream, std::span<const RunBlock> mcu, int m
       steps[i].to_ac = steps[i].tables->ac_pairs - steps[i + 1].dc;
     }
     if (!decode_steps(stream, steps.data())) return false;
-    if (!add_predictions(std::span(steps).first(count))) return false;
+    add_predictions(std::span(steps).first(count));
   }
   return true;
 }
@@ -186,7 +185,8 @@ bool decode_dc_first(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu
   EntropyBits bits = stream;
   for (int m = 0; m < mcu_count; ++m) {
     for (const RunBlock& b : mcu) {
-      if (!read_dc(bits, *b.dc, *b.prediction) || !dc_fits(*b.prediction, low_bit)) return false;
+      if (!read_dc(bits, *b.dc, *b.prediction)) return false;
+      *b.prediction = static_cast<std::int16_t>(*b.prediction);  // wraps, see add_predictions()
       b.block[m * b.stride_blocks].at[0] =
           static_cast<std::int16_t>(*b.prediction * (1 << low_bit));
     }

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <codec/turbo/coefficient_reader.hpp>
+#include <codec/turbo/data_warnings.hpp>
 #include <codec/turbo/entropy_source.hpp>
 #include <codec/turbo/memory_source.hpp>
 #include <cstring>
 #include <new>
+#include <optional>
 
 namespace framewire::codec {
 namespace turbo {
@@ -131,8 +133,8 @@ class LibjpegReader {
   jvirt_barray_ptr* arrays_ = nullptr;
 };
 
-/// @return false where the data is not clean
-Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coefficients& into) {
+Result<DataFindings> read_own(const jpeg::JpegFile& file, const Context& context,
+                              Coefficients& into) {
   OwnEntropySource source(file, context.helpers);
   Collector collector(file.frame, into);
   for (std::int32_t band = 0; band < file.frame.mcu_rows; ++band) {
@@ -140,9 +142,9 @@ Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coeffi
       return fail(StatusCode::kDeadline, "the time allowed ran out while decoding");
     }
     collector.begin_band(band);
-    if (!source.read(&collector)) return false;
+    if (!source.read(&collector)) return DataFindings{.damaged = true};
   }
-  return true;
+  return DataFindings{.leftover = source.has_leftover()};
 }
 
 Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context,
@@ -151,17 +153,20 @@ Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context,
   // libjpeg judges the header, whichever decoder reads the data.
   LibjpegReader reader(file, context);
   if (auto ok = reader.read_header(); !ok) return fail(ok.error());
-  bool done = false;
+  std::optional<DataFindings> found;
   if (file.scans.size() <= context.max_scans && OwnEntropySource::accepts(file)) {
-    auto clean = read_own(file, context, all);
-    if (!clean) return fail(clean.error());
-    done = *clean;
-    if (!done) all = zeros(file.frame);
+    auto own = read_own(file, context, all);
+    if (!own) return fail(own.error());
+    found = *own;
+    if (found->damaged) all = zeros(file.frame);
   }
-  if (!done) {
+  if (!found || found->damaged) {
     if (auto ok = reader.read_scans(all); !ok) return fail(ok.error());
   }
-  for (Warning& warning : reader.warnings()) outcome.warnings.push_back(std::move(warning));
+  auto warnings =
+      complete_warnings(reader.warnings(), found.value_or(DataFindings{}), context.strict);
+  if (!warnings) return fail(warnings.error());
+  for (Warning& warning : *warnings) outcome.warnings.push_back(std::move(warning));
   return all;
 }
 

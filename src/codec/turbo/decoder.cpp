@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <base/checked.hpp>
+#include <codec/turbo/data_warnings.hpp>
 #include <codec/turbo/decoder.hpp>
 #include <cstring>
 #include <jpeg/markers.hpp>
@@ -9,7 +10,7 @@ namespace framewire::codec::turbo {
 namespace {
 
 /// A sequential file's head with this file's geometry and quantisers. With it libjpeg gets ready to
-/// transform blocks without reading the scans of a progressive file.
+/// transform blocks without reading several scans first.
 std::vector<std::uint8_t> sequential_header(const jpeg::JpegFile& file) {
   std::vector<std::uint8_t> out;
   jpeg::FrameSpec frame;
@@ -36,8 +37,8 @@ std::vector<std::uint8_t> sequential_header(const jpeg::JpegFile& file) {
 
 }  // namespace
 
-Decoder::Decoder(const jpeg::JpegFile& file, const Context& context)
-    : file_(file), context_(context), errors_(context.strict) {
+Decoder::Decoder(const jpeg::JpegFile& file, const Context& context, Attempt& attempt)
+    : file_(file), context_(context), attempt_(attempt), errors_(context.strict) {
   cinfo_.err = errors_.manager();
 }
 
@@ -46,19 +47,18 @@ Decoder::~Decoder() { jpeg_destroy_decompress(&cinfo_); }
 Result<std::unique_ptr<Decoder>> Decoder::open(const jpeg::JpegFile& file,
                                                const plan::Scales& scales,
                                                std::span<const int> wanted, const Context& context,
-                                               EntropyDecoder entropy) {
-  std::unique_ptr<Decoder> decoder(new Decoder(file, context));
-  if (!decoder->start(scales, wanted, entropy)) return fail(decoder->errors_.status());
+                                               Attempt& attempt) {
+  std::unique_ptr<Decoder> decoder(new Decoder(file, context, attempt));
+  if (!decoder->start(scales, wanted)) return fail(decoder->errors_.status());
   decoder->install_transforms();
   return decoder;
 }
 
-bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
-                    EntropyDecoder entropy) {
-  if (entropy == EntropyDecoder::kOwn && file_.scans.size() <= context_.max_scans &&
+bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted) {
+  if (attempt_.entropy == EntropyDecoder::kOwn && file_.scans.size() <= context_.max_scans &&
       OwnEntropySource::accepts(file_)) {
     own_ = std::make_unique<OwnEntropySource>(file_, context_.helpers);
-    if (file_.frame.process == jpeg::Process::kProgressive) header_ = sequential_header(file_);
+    if (reads_all_first()) header_ = sequential_header(file_);
   }
   const bool opened = errors_.guarded([&] {
     jpeg_create_decompress(&cinfo_);
@@ -210,16 +210,26 @@ Result<void> Decoder::read_own(BlockSink* sink) {
     return fail(StatusCode::kDeadline, "the time allowed ran out while decoding");
   }
   if (own_->read(sink)) return {};
-  gave_up_ = true;
+  attempt_.damaged = true;
   return fail(StatusCode::kInternal, "damaged data met a decoder of clean files");
 }
 
-Result<void> Decoder::check_rest() {
-  if (own_ == nullptr || file_.frame.process != jpeg::Process::kProgressive) return {};
-  for (; band_ + 1 < band_count_; ++band_) {
-    if (auto done = read_own(nullptr); !done) return done;
+/// Whether libjpeg reads all scans before it gives the first row.
+bool Decoder::reads_all_first() const {
+  return file_.frame.process == jpeg::Process::kProgressive || file_.scans.size() > 1;
+}
+
+Result<std::vector<Warning>> Decoder::check_rest() {
+  DataFindings found;
+  if (own_ != nullptr) {
+    for (; reads_all_first() && band_ + 1 < band_count_; ++band_) {
+      if (auto done = read_own(nullptr); !done) return fail(done.error());
+    }
+    found.leftover = band_ + 1 == band_count_ && own_->has_leftover();
+  } else {
+    found.damaged = attempt_.damaged;
   }
-  return {};
+  return complete_warnings(errors_.warnings(), found, context_.strict);
 }
 
 void Decoder::blocks(int component, int row, std::int32_t column, const CoefficientBlock* blocks,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <codec/codec.hpp>
-#include <codec/turbo/entropy_decoder.hpp>
+#include <codec/turbo/attempt.hpp>
 #include <codec/turbo/entropy_source.hpp>
 #include <codec/turbo/libjpeg.hpp>
 #include <codec/turbo/memory_source.hpp>
@@ -36,12 +36,14 @@ class Decoder final : private BlockSink {
   /// Reads the headers and prepares every component at its scale.
   /// @param file     must outlive the decoder
   /// @param wanted   components to transform; the others are only entropy-decoded
-  /// @param entropy  with kOwn, read() and check_rest() may find that gave_up()
+  /// @param attempt  which entropy decoder reads, and what an earlier attempt has found. Must
+  ///                 outlive the decoder: after an error of read() or check_rest(), `damaged` says
+  ///                 whether the file must be decoded from its start by libjpeg
   [[nodiscard]] static Result<std::unique_ptr<Decoder>> open(const jpeg::JpegFile& file,
                                                              const plan::Scales& scales,
                                                              std::span<const int> wanted,
                                                              const Context& context,
-                                                             EntropyDecoder entropy);
+                                                             Attempt& attempt);
   ~Decoder() override;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
@@ -54,18 +56,13 @@ class Decoder final : private BlockSink {
   [[nodiscard]] Result<bool> read();
 
   /// Call it where no more rows are wanted: looks at the data that libjpeg would have looked at by
-  /// now, so that damage below those rows counts, or does not, whichever decoder reads.
-  [[nodiscard]] Result<void> check_rest();
-
-  /// Whether the last error only means that the data is not clean: the file must then be decoded
-  /// from its start with EntropyDecoder::kLibjpeg.
-  [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
+  /// now, so that damage below those rows counts, or does not, whichever decoder reads. Where all
+  /// rows have been read, that is what follows the last MCU of each scan, too.
+  /// @return all warnings; with strict, invalid_input where there is one
+  [[nodiscard]] Result<std::vector<Warning>> check_rest();
 
   /// What the last read() made of one component.
   [[nodiscard]] RowBand band(int component) const;
-
-  /// Warnings so far; complete after the last band.
-  [[nodiscard]] std::vector<Warning> warnings() const { return errors_.warnings(); }
 
  private:
   struct ComponentState {
@@ -86,9 +83,8 @@ class Decoder final : private BlockSink {
     std::vector<std::uint8_t*> rows;
   };
 
-  Decoder(const jpeg::JpegFile& file, const Context& context);
-  [[nodiscard]] bool start(const plan::Scales& scales, std::span<const int> wanted,
-                           EntropyDecoder entropy);
+  Decoder(const jpeg::JpegFile& file, const Context& context, Attempt& attempt);
+  [[nodiscard]] bool start(const plan::Scales& scales, std::span<const int> wanted);
   void read_header(std::span<const std::uint8_t> bytes);
   void prepare_component(int index, int scale, bool wanted);
   void install_transforms();
@@ -97,6 +93,7 @@ class Decoder final : private BlockSink {
   static void on_progress(j_common_ptr cinfo);
   void check_deadline();  ///< inside errors_.guarded()
   [[nodiscard]] Result<void> read_own(BlockSink* sink);
+  [[nodiscard]] bool reads_all_first() const;
   [[nodiscard]] int count_whole(const ComponentState& c, int row, std::int32_t column,
                                 int count) const;
   void blocks(int component, int row, std::int32_t column, const CoefficientBlock* blocks,
@@ -104,6 +101,7 @@ class Decoder final : private BlockSink {
 
   const jpeg::JpegFile& file_;
   const Context& context_;
+  Attempt& attempt_;
   ErrorHandler errors_;
   jpeg_decompress_struct cinfo_{};
   MemorySource source_;
@@ -112,7 +110,6 @@ class Decoder final : private BlockSink {
   std::array<JSAMPARRAY, jpeg::kMaxComponents> row_arrays_{};
   std::unique_ptr<OwnEntropySource> own_;  ///< null: libjpeg decodes
   std::vector<std::uint8_t> header_;       ///< stands in for the file's own, see start()
-  bool gave_up_ = false;
   std::int32_t band_ = -1;
   std::int32_t band_count_ = 0;
 };

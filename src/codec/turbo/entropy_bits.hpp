@@ -80,12 +80,17 @@ class EntropyBits {
 
   /// Whether more bits were used than there are.
   [[nodiscard]] bool overrun() const { return padding_ > count_; }
-  /// The marker at which the data ends, once all whole bytes before it are used; otherwise null.
+  /// The marker at which the data ends, fill bytes before it skipped, once all whole bytes before
+  /// these are used; otherwise null.
   [[nodiscard]] const std::uint8_t* end_of_data() const {
+    const std::uint8_t* at = skip_fill(at_, end_);
     const std::int64_t unread = count_ - padding_;
-    const bool at_marker = at_ == end_ || (end_ - at_ >= 2 && at_[0] == 0xFF && at_[1] != 0);
-    return unread >= 0 && unread < 8 && at_marker ? at_ : nullptr;
+    const bool at_marker = at == end_ || (*at == 0xFF && (end_ - at < 2 || at[1] != 0));
+    return unread >= 0 && unread < 8 && at_marker ? at : nullptr;
   }
+
+  /// Drops the rest of a byte of which some bits are used.
+  void align() { drop(static_cast<int>((count_ - padding_) & 7)); }
 
  private:
   static std::uint64_t load(const std::uint8_t* at) {
@@ -93,6 +98,13 @@ class EntropyBits {
     std::memcpy(&word, at, sizeof(word));
     if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap64(word);
     return word;
+  }
+
+  /// Any marker may have fill bytes, 0xFF, before it (T.81 B.1.1.2).
+  /// @return the last 0xFF of those that begin at `at`; `at` where none does
+  static const std::uint8_t* skip_fill(const std::uint8_t* at, const std::uint8_t* end) {
+    while (end - at >= 2 && at[0] == 0xFF && at[1] == 0xFF) ++at;
+    return at;
   }
 
   /// Takes and returns its argument by value, so that the caller's copy can stay in registers.

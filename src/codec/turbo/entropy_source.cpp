@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <codec/turbo/entropy_source.hpp>
 #include <jpeg/markers.hpp>
+#include <utility>
 
 namespace framewire::codec::turbo {
 namespace {
@@ -20,9 +21,31 @@ int blocks_in_mcu(const jpeg::FrameHeader& frame) {
   return blocks;
 }
 
-std::int32_t part_mcus(const jpeg::FrameHeader& frame) {
-  if (frame.process == jpeg::Process::kProgressive) return frame.mcu_columns;
-  return std::max(1, kPartBlocks / blocks_in_mcu(frame));
+bool is_one_pass(const jpeg::JpegFile& file) {
+  return file.frame.process != jpeg::Process::kProgressive && file.scans.size() == 1;
+}
+
+std::int32_t part_mcus(const jpeg::JpegFile& file) {
+  if (!is_one_pass(file)) return file.frame.mcu_columns;
+  return std::max(1, kPartBlocks / blocks_in_mcu(file.frame));
+}
+
+/// Whether the scans of a sequential file send each component once, with all its coefficients.
+/// libjpeg warns of parameters of progressive scans.
+bool sends_components_once(const jpeg::JpegFile& file) {
+  int sent = 0;
+  std::array<bool, jpeg::kMaxComponents> seen{};
+  for (const jpeg::Scan& scan : file.scans) {
+    if (scan.spectral_start != 0 || scan.spectral_end != jpeg::kBlockSize - 1 ||
+        scan.approx_high != 0 || scan.approx_low != 0) {
+      return false;
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
+      if (std::exchange(seen[scan.component[i]], true)) return false;
+      ++sent;
+    }
+  }
+  return sent == file.frame.component_count;
 }
 
 /// Whether a marker follows the scan's data, within what libjpeg gets to see.
@@ -56,17 +79,14 @@ bool OwnEntropySource::accepts(const jpeg::JpegFile& file) {
                    [&](const jpeg::Scan& scan) { return ends_at_marker(file, scan); })) {
     return false;
   }
-  if (frame.process == jpeg::Process::kProgressive) {
-    return (frame.component_count == 1 || blocks_in_mcu(frame) <= 10) &&
-           !has_late_app_segment(file);
-  }
-  return file.scans.size() == 1 && file.scans[0].component_count == frame.component_count;
+  if (is_one_pass(file)) return file.scans[0].component_count == frame.component_count;
+  return (frame.component_count == 1 || blocks_in_mcu(frame) <= 10) &&
+         !has_late_app_segment(file) &&
+         (frame.process == jpeg::Process::kProgressive || sends_components_once(file));
 }
 
 OwnEntropySource::OwnEntropySource(const jpeg::JpegFile& file, Helpers* helpers)
-    : frame_(file.frame),
-      progressive_(frame_.process == jpeg::Process::kProgressive),
-      part_mcus_(part_mcus(frame_)) {
+    : frame_(file.frame), one_pass_(is_one_pass(file)), part_mcus_(part_mcus(file)) {
   cursors_.reserve(file.scans.size());
   for (const jpeg::Scan& scan : file.scans) cursors_.emplace_back(file, scan);
   if (helpers != nullptr && ScanPipeline::pays_for(file) && helpers->idle() > 0) {
@@ -77,9 +97,9 @@ OwnEntropySource::OwnEntropySource(const jpeg::JpegFile& file, Helpers* helpers)
 }
 
 bool OwnEntropySource::read(BlockSink* sink) {
-  const bool clean = !progressive_ ? read_in_parts(sink)
-                     : pipeline_   ? read_together(sink)
-                                   : read_all_scans(sink);
+  const bool clean = one_pass_   ? read_in_parts(sink)
+                     : pipeline_ ? read_together(sink)
+                                 : read_all_scans(sink);
   ++next_row_;
   return clean;
 }
@@ -87,6 +107,11 @@ bool OwnEntropySource::read(BlockSink* sink) {
 bool OwnEntropySource::is_complete() const {
   return std::ranges::all_of(cursors_,
                              [](const ScanCursor& cursor) { return cursor.is_complete(); });
+}
+
+bool OwnEntropySource::has_leftover() const {
+  return std::ranges::any_of(cursors_,
+                             [](const ScanCursor& cursor) { return cursor.has_leftover(); });
 }
 
 bool OwnEntropySource::read_together(BlockSink* sink) {
@@ -101,14 +126,13 @@ bool OwnEntropySource::read_all_scans(BlockSink* sink) {
     for (int row = 0; row < rows; ++row) {
       if (!cursor.read(*band_, row, cursor.mcus_in_row())) return false;
     }
-    if (next_row_ + 1 == frame_.mcu_rows && !cursor.is_complete()) return false;
+    if (next_row_ + 1 == frame_.mcu_rows && cursor.is_in_run()) return false;
   }
   if (sink != nullptr) give_row(*sink, *band_);
   band_->clear();
   return true;
 }
 
-/// What follows a sequential file's last MCU is not looked at; libjpeg does not either.
 bool OwnEntropySource::read_in_parts(BlockSink* sink) {
   ScanCursor& cursor = cursors_.front();
   const int rows = cursor.rows_in_band(next_row_);

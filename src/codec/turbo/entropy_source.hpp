@@ -17,7 +17,8 @@ namespace framewire::codec::turbo {
 class OwnEntropySource {
  public:
   /// Whether the headers leave nothing for libjpeg to warn about: Huffman-coded, complete, and
-  /// sequential in one scan or progressive. What the data holds shows while reading.
+  /// progressive, or sequential with every component in one scan. What the data holds shows while
+  /// reading.
   [[nodiscard]] static bool accepts(const jpeg::JpegFile& file);
 
   /// @param file     accepted; must outlive the source
@@ -28,9 +29,11 @@ class OwnEntropySource {
   /// @return false where the data is not clean: libjpeg must then decode the file from its start
   [[nodiscard]] bool read(BlockSink* sink);
 
-  /// After the last row: whether every scan's data ends where its last MCU does. libjpeg does not
-  /// look at what a sequential file has left over.
+  /// After the last row: whether every scan's data ends where its last MCU does, to the byte.
   [[nodiscard]] bool is_complete() const;
+
+  /// After the last row: whether a scan has more data than MCUs. No sample depends on it.
+  [[nodiscard]] bool has_leftover() const;
 
  private:
   [[nodiscard]] bool read_in_parts(BlockSink* sink);
@@ -42,7 +45,7 @@ class OwnEntropySource {
             std::int32_t column, std::int32_t count);
 
   const jpeg::FrameHeader& frame_;
-  bool progressive_;
+  bool one_pass_;           ///< the only scan of a sequential file
   std::int32_t part_mcus_;  ///< how many MCUs of a row the band holds
   std::vector<ScanCursor> cursors_;
   std::optional<ScanPipeline> pipeline_;  ///< where threads help

@@ -24,7 +24,7 @@ Result<void> decode_once(const jpeg::JpegFile& file, const plan::Scales& scales,
   for (std::size_t i = 0; i < regions.size(); ++i) {
     if (!regions[i].empty()) wanted.push_back(static_cast<int>(i));
   }
-  auto decoder = Decoder::open(file, scales, wanted, context, now.entropy);
+  auto decoder = Decoder::open(file, scales, wanted, context, now);
   if (!decoder) return fail(decoder.error());
   for (const int i : wanted) {
     const auto at = static_cast<std::size_t>(i);
@@ -33,7 +33,6 @@ Result<void> decode_once(const jpeg::JpegFile& file, const plan::Scales& scales,
   sink.begin();
   for (bool all_there = false; !all_there || context.strict;) {
     const auto more = (*decoder)->read();
-    now.gave_up = (*decoder)->gave_up();
     if (!more) return fail(more.error());
     if (!*more) break;
     all_there = true;
@@ -45,10 +44,9 @@ Result<void> decode_once(const jpeg::JpegFile& file, const plan::Scales& scales,
     }
     sink.end_band();
   }
-  const auto checked = (*decoder)->check_rest();
-  now.gave_up = (*decoder)->gave_up();
-  if (!checked) return fail(checked.error());
-  for (Warning& warning : (*decoder)->warnings()) outcome.warnings.push_back(std::move(warning));
+  auto warnings = (*decoder)->check_rest();
+  if (!warnings) return fail(warnings.error());
+  for (Warning& warning : *warnings) outcome.warnings.push_back(std::move(warning));
   return {};
 }
 

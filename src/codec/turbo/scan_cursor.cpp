@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <codec/turbo/refinement.hpp>
 #include <codec/turbo/scan_cursor.hpp>
+#include <jpeg/markers.hpp>
 
 namespace framewire::codec::turbo {
 namespace {
@@ -20,6 +21,25 @@ std::size_t same_tables(const std::array<int, jpeg::kMaxComponents>& indices,
     if (indices[j] == indices[i] && slots[j] == slots[i]) return j;
   }
   return i;
+}
+
+/// Bytes that encoders which write whole words, of up to 64 bits, may add to a segment's data.
+constexpr int kMaxPaddingBytes = 7;
+
+/// The marker behind a segment's last MCU where nothing but padding lies between: bits that fill a
+/// byte, of any value as libjpeg has it, then zeros or ones that fill a word.
+/// @return null where anything else does
+const std::uint8_t* skip_padding(EntropyBits bits) {
+  bits.align();
+  std::uint32_t first = 0;
+  for (int bytes = 0; bytes <= kMaxPaddingBytes; ++bytes) {
+    if (const std::uint8_t* end = bits.end_of_data(); end != nullptr) return end;
+    bits.need(8);
+    const std::uint32_t byte = bits.take(8);
+    if (bytes == 0) first = byte;
+    if (byte != first || (byte != 0 && byte != 0xFF)) return nullptr;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -98,8 +118,12 @@ bool ScanCursor::read(CoefficientBand& band, int row, std::int32_t mcu_count) {
 
 bool ScanCursor::restart() {
   const std::uint8_t* marker = bits_.end_of_data();
-  if (marker == nullptr || end_ - marker < 2 || ac_scan_.end_of_band_run != 0) return false;
-  if (marker[0] != 0xFF || marker[1] != 0xD0 + next_restart_) return false;
+  if (marker == nullptr) {
+    marker = skip_padding(bits_);
+    is_padded_ = true;
+  }
+  if (marker == nullptr || end_ - marker < 2 || is_in_run()) return false;
+  if (marker[0] != 0xFF || marker[1] != jpeg::marker::kRst0 + next_restart_) return false;
   bits_ = EntropyBits(marker + 2, end_);
   next_restart_ = (next_restart_ + 1) % 8;
   until_restart_ = scan_->restart_interval_mcus;
@@ -108,7 +132,21 @@ bool ScanCursor::restart() {
 }
 
 bool ScanCursor::is_complete() const {
-  return bits_.end_of_data() == end_ && ac_scan_.end_of_band_run == 0;
+  return bits_.end_of_data() == end_ && !is_in_run() && !is_padded_;
+}
+
+bool ScanCursor::has_leftover() const {
+  const std::uint8_t* at = skip_padding(bits_);
+  if (at == nullptr) return true;
+  for (; at != end_; ++at) {
+    const bool is_marker = *at == 0xFF && end_ - at >= 2 && jpeg::is_restart(at[1]);
+    if (is_marker) {
+      ++at;
+    } else if (*at != 0xFF) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::span<const RunBlock> ScanCursor::locate(CoefficientBand& band, int row, std::int32_t first) {

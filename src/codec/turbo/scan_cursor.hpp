@@ -31,8 +31,16 @@ class ScanCursor {
   /// @return false where the data is not clean
   [[nodiscard]] bool read(CoefficientBand& band, int row, std::int32_t mcu_count);
 
-  /// Whether the data ends where the last MCU does.
+  /// Whether a run of blocks goes on for which nothing is coded; no clean scan ends in one.
+  [[nodiscard]] bool is_in_run() const noexcept { return ac_scan_.end_of_band_run != 0; }
+
+  /// After the last MCU: whether the data ends there, to the byte, and no restart marker before had
+  /// bytes of padding.
   [[nodiscard]] bool is_complete() const;
+
+  /// After the last MCU: whether more data follows it. Fill bytes, restart markers and padding are
+  /// no data.
+  [[nodiscard]] bool has_leftover() const;
 
  private:
   void take_tables(const jpeg::JpegFile& file);
@@ -50,6 +58,7 @@ class ScanCursor {
   EntropyBits bits_;
   std::int32_t until_restart_ = 0;  ///< MCUs; meaningless without an interval
   int next_restart_ = 0;            ///< n of the RSTn to come
+  bool is_padded_ = false;          ///< whole bytes of padding were before a restart marker
   AcScan ac_scan_;
   std::array<std::int32_t, jpeg::kMaxComponents> predictions_{};
   std::array<std::shared_ptr<const DcTable>, jpeg::kMaxComponents> dc_;

@@ -108,7 +108,7 @@ bool ScanPipeline::read_row(std::size_t scan, std::int32_t row) {
   for (int r = 0; r < rows; ++r) {
     if (!cursor.read(band(row), r, cursor.mcus_in_row())) return false;
   }
-  return row + 1 < frame_.mcu_rows || cursor.is_complete();
+  return row + 1 < frame_.mcu_rows || !cursor.is_in_run();
 }
 
 /// Reads one row of a scan that this thread has taken. The lock is held before and after.

@@ -52,7 +52,7 @@ Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, con
                          CodecOutcome& outcome, Attempt& now) {
   std::vector<int> wanted;
   for (std::size_t i = 0; i < count_of(plan); ++i) wanted.push_back(plan.planes[i].component);
-  auto decoder = Decoder::open(file, plan.scales, wanted, context, now.entropy);
+  auto decoder = Decoder::open(file, plan.scales, wanted, context, now);
   if (!decoder) return fail(decoder.error());
   std::vector<std::int32_t> rows(planes.size(), 0);
   const auto all_there = [&] {
@@ -61,7 +61,6 @@ Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, con
   // Strict reading goes to the end of the data: a fault below the rows in use is a fault.
   while (context.strict || !all_there()) {
     const auto more = (*decoder)->read();
-    now.gave_up = (*decoder)->gave_up();
     if (!more) return fail(more.error());
     if (!*more) break;
     for (std::size_t i = 0; i < planes.size(); ++i) {
@@ -72,11 +71,9 @@ Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, con
       }
     }
   }
-  const auto checked = (*decoder)->check_rest();
-  now.gave_up = (*decoder)->gave_up();
-  if (!checked) return fail(checked.error());
-  const auto found = (*decoder)->warnings();
-  outcome.warnings.insert(outcome.warnings.end(), found.begin(), found.end());
+  const auto found = (*decoder)->check_rest();
+  if (!found) return fail(found.error());
+  outcome.warnings.insert(outcome.warnings.end(), found->begin(), found->end());
   if (!all_there()) {
     return fail(StatusCode::kInternal, "the decoder delivered fewer rows than planned");
   }

@@ -81,10 +81,4 @@ struct AcSymbol {
   return true;
 }
 
-/// Whether a DC value, shifted by Al, fits 16 bits.
-[[gnu::always_inline]] inline bool dc_fits(std::int32_t value, int low_bit) {
-  const std::int32_t bound = 1 << (15 - low_bit);
-  return value >= -bound && value < bound;
-}
-
 }  // namespace framewire::codec::turbo

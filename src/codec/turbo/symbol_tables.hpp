@@ -13,7 +13,7 @@ namespace framewire::codec::turbo {
 
 inline constexpr int kLookupBits = 10;     ///< measured against 9 and 11 in decision 0005
 inline constexpr int kZeroRun = 16;        ///< advance of the symbol for sixteen zeros (ZRL)
-inline constexpr int kMaxDcCategory = 11;  ///< of 8-bit samples (T.81 table F.1)
+inline constexpr int kMaxDcCategory = 15;  ///< as libjpeg; T.81 table F.1 has 11 for 8 bits
 
 /// What the next bits mean, packed: value in the high half, then size, advance and length. The
 /// fields below have six bits each, as many as a processor takes of a shift's count.

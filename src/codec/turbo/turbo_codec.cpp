@@ -80,7 +80,7 @@ class TurboCodec final : public Codec {
                                       const Context& context, CodecOutcome& outcome, Attempt& now) {
     std::vector<int> wanted(static_cast<std::size_t>(file.frame.component_count));
     std::iota(wanted.begin(), wanted.end(), 0);
-    auto decoder = Decoder::open(file, scales, wanted, context, now.entropy);
+    auto decoder = Decoder::open(file, scales, wanted, context, now);
     if (!decoder) return fail(decoder.error());
     PlaneSizes sizes;
     for (const int c : wanted) {
@@ -92,14 +92,15 @@ class TurboCodec final : public Codec {
     PlaneSink sink(sizes);
     for (;;) {
       const auto more = (*decoder)->read();
-      now.gave_up = (*decoder)->gave_up();
       if (!more) return fail(more.error());
       if (!*more) break;
       for (const int c : wanted) {
         for (const std::uint8_t* row : (*decoder)->band(c).rows) sink.row(c, row);
       }
     }
-    append(outcome.warnings, (*decoder)->warnings());
+    auto warnings = (*decoder)->check_rest();
+    if (!warnings) return fail(warnings.error());
+    append(outcome.warnings, std::move(*warnings));
     return std::move(sink).take();
   }
 
@@ -143,7 +144,7 @@ class TurboCodec final : public Codec {
                               filters_.get(plan.kernel, plane.y));
       wanted.push_back(plane.component);
     }
-    auto decoder = Decoder::open(file, plan.scales, wanted, context, now.entropy);
+    auto decoder = Decoder::open(file, plan.scales, wanted, context, now);
     if (!decoder) return fail(decoder.error());
     const auto all_done = [&] {
       return std::all_of(resamplers.begin(), resamplers.end(),
@@ -152,7 +153,6 @@ class TurboCodec final : public Codec {
     // Strict reading goes to the end of the data: a fault below the rows in use is a fault.
     while (context.strict || !all_done()) {
       const auto more = (*decoder)->read();
-      now.gave_up = (*decoder)->gave_up();
       if (!more) return fail(more.error());
       if (!*more) break;
       for (std::size_t i = 0; i < resamplers.size(); ++i) {
@@ -161,10 +161,9 @@ class TurboCodec final : public Codec {
         }
       }
     }
-    const auto checked = (*decoder)->check_rest();
-    now.gave_up = (*decoder)->gave_up();
-    if (!checked) return fail(checked.error());
-    append(outcome.warnings, (*decoder)->warnings());
+    auto warnings = (*decoder)->check_rest();
+    if (!warnings) return fail(warnings.error());
+    append(outcome.warnings, std::move(*warnings));
     if (!all_done()) {
       return fail(StatusCode::kInternal, "the decoder delivered fewer rows than planned");
     }

@@ -8,8 +8,8 @@ namespace framewire::codec {
 
 /// Decodes every scan, keeping nothing, and checks that each ends where its data does.
 ///
-/// Stricter than decoding for a picture, which ignores what follows the last MCU of a sequential
-/// file: here bytes left over are found too.
+/// Stricter than decoding for a picture: fill bytes and whole bytes of padding, which decoders pass
+/// over, are not sound here either.
 /// @param file  parsed whole
 /// @return false for anything that our own decoder does not take (arithmetic coding, 12 bits, a
 ///         height from DNL, sequential files of several scans, warnings of the parser), for damage,

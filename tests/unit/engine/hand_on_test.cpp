@@ -234,6 +234,23 @@ TEST(HandOn, NothingHidesBehindTheLastMcu) {
   }
 }
 
+// Nor do decoders look at what stands before a restart marker, as long as it is fill or padding.
+TEST(HandOn, NothingHidesBeforeRestartMarkers) {
+  Spec spec{200, 150, JCS_YCbCr, 2, 2, 40};
+  spec.restart_mcus = 5;
+  const Bytes jpeg = small_file(spec);
+  ASSERT_TRUE(resize_or_die(jpeg).report.original_kept);
+  const std::size_t marker = jpeg::tiny::find_marker(jpeg, 0xD2);
+  for (const Bytes& hidden : {Bytes{0xFF}, Bytes{0xFF, 0xFF, 0xFF}, Bytes(2), Bytes{0xFF, 0x00}}) {
+    Bytes bytes = jpeg;
+    bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(marker), hidden.begin(), hidden.end());
+    const Resized out = resize_or_die(bytes);
+    EXPECT_THAT(out.report.warnings, IsEmpty());
+    EXPECT_FALSE(out.report.original_kept);
+    EXPECT_EQ(out.bytes, resize_or_die(jpeg, with({{"always-encode", ""}})).bytes);
+  }
+}
+
 // Segments that decoders pass over would travel along, too.
 TEST(HandOn, NothingHidesBetweenSegments) {
   const Bytes jpeg = small_file();

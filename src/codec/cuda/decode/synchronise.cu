@@ -275,6 +275,24 @@ struct AddWithinSegment {
   }
 };
 
+__device__ bool is_fill_or_restart(std::uint32_t code) {
+  return code == 0xFF || (code >= 0xD0 && code <= 0xD7);
+}
+
+/// Whether nothing but fill bytes and restart markers lies between a marker behind a scan's last
+/// block and the marker that ends the scan.
+__device__ bool ends_behind_fill(const ScanDesc& scan, std::uint32_t at) {
+  constexpr int kMaxFill = 64;  // for one thread to pass over; the host takes files with more
+  for (int i = 0; i < kMaxFill; ++i) {
+    if (at == scan.data_bytes || scan.data[at] != 0xFF) break;
+    if (at + 1 == scan.data_bytes) return scan.marker_follows != 0;
+    const std::uint32_t code = scan.data[at + 1];
+    if (!is_fill_or_restart(code)) return code == 0xD9;
+    at += code == 0xFF ? 1 : 2;
+  }
+  return at == scan.data_bytes && scan.marker_follows != 0;
+}
+
 /// Judges the place where a scan's data ends. Where no marker follows, libjpeg would ask for more
 /// bytes than the last block has, and warn.
 __device__ std::uint32_t judge_scan_end(const DecodeView& batch, const ScanDesc& scan,
@@ -285,8 +303,12 @@ __device__ std::uint32_t judge_scan_end(const DecodeView& batch, const ScanDesc&
   if (code == 0xFF && short_of_blocks) return kFillBytes;
   const bool eoi = code == 0xD9 && end + 2 == scan.data_bytes;
   if (scan.ends_file != 0 && !eoi) return kAfterScan;
-  // The host reads all of a file that has another marker here, and says what it means.
-  return code == 0xFF || (code >= 0xD0 && code <= 0xD7) || code == 0xD9 ? 0 : kAfterScan;
+  // The host reads all of a file that has another marker here, or data behind it, and says what it
+  // means. Behind a part nobody looks at data.
+  const bool harmless = scan.end_block < scan.total_blocks
+                            ? is_fill_or_restart(code) || code == 0xD9
+                            : ends_behind_fill(scan, end);
+  return harmless ? 0 : kAfterScan;
 }
 
 /// Turns the block counts of a thread's subsequences into first blocks. @return status bits

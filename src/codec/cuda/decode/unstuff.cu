@@ -203,7 +203,10 @@ __device__ std::uint32_t find_segment(const std::uint32_t* first, std::uint32_t 
 __device__ std::uint32_t unstuff_restart(const DecodeView& batch, const ScanDesc& scan,
                                          std::uint32_t local, const ColumnStore& store) {
   const std::uint32_t* first = scan.segment_first;
-  if (batch.status[scan.image] != 0 || local >= first[scan.segment_count]) return 0;
+  // Segments that cannot be used have no subsequences. Not `status`, which other threads set while
+  // this one looks: it would leave subsequences whose segment has no first one, and whoever looks
+  // for that would leave the batch's memory.
+  if (local >= first[scan.segment_count]) return 0;
   const std::uint32_t segment = find_segment(first, scan.segment_count, local);
   const std::uint32_t* starts = scan.segment_start;
   const std::uint32_t size = batch.layout.subsequence_bytes;
