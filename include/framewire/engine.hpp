@@ -1,6 +1,7 @@
 // Many JPEGs at once, from any thread: batched on GPUs where there are any, on host threads if not.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <framewire/completion_queue.hpp>
 #include <framewire/export.hpp>
@@ -153,8 +154,9 @@ class FRAMEWIRE_API RegisteredMemory {
 };
 
 /// One image of a submission. Its answer is that of Resizer::resize(), or one of these errors:
-///   cancelled    where `stop` was asked for while it was queued;
-///   deadline     also where options.limits.deadline_ms passed while it was queued: it is then
+///   cancelled    where `stop` was asked for while it was queued, or `claim` was set before its
+///   turn; deadline     also where options.limits.deadline_ms passed while it was queued: it is
+///   then
 ///                answered at once, not when its turn comes. Where more of that time was spent in
 ///                queues before work began than was left for the picture, Status::subject() is
 ///                "queue";
@@ -174,8 +176,12 @@ struct EngineRequest {
   /// Whose request it is; any value. While requests of several clients wait for host threads, each
   /// client gets as much of their time as any other. What devices do is done in order of arrival.
   std::uint64_t client = 0;
-  /// How long it has waited elsewhere: deadline_ms and the report's total count from then.
+  /// How long it has waited elsewhere: deadline_ms counts from then.
   std::uint32_t waited_ms = 0;
+  /// Of requests that share one, made false, the engine works on the one whose turn comes first and
+  /// sets it; the others are answered with `cancelled`. So that what several clients want comes as
+  /// soon as for any of them, and is made once. Null: the request is worked on.
+  std::shared_ptr<std::atomic<bool>> claim{};
 };
 
 /// Resizes JPEGs as they come: collects them into micro-batches, overlaps copies and kernels of

@@ -8,8 +8,9 @@ namespace {
 /// Accounts that a client may have.
 constexpr std::size_t kNeighbours = 8;
 
-std::int64_t ns_of(ClientTimes::TimePoint time) noexcept {
-  return std::chrono::nanoseconds(time.time_since_epoch()).count();
+/// Sums of these wrap; their differences do not.
+std::uint64_t ns_of(ClientTimes::TimePoint time) noexcept {
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(time.time_since_epoch()).count());
 }
 
 }  // namespace
@@ -37,15 +38,27 @@ std::size_t ClientTimes::account_of(std::uint64_t client) noexcept {
 
 std::int64_t ClientTimes::time_ns(std::size_t account, TimePoint now) const noexcept {
   const Account& of = accounts_[account];
-  return of.used_ns + of.running * ns_of(now) - of.begun_ns;
+  return of.used_ns + static_cast<std::int64_t>(of.running * ns_of(now) - of.begun_ns);
 }
 
-std::size_t ClientTimes::enter(std::uint64_t client) noexcept {
+std::size_t ClientTimes::enter(std::uint64_t client, TimePoint now) noexcept {
+  if (waiting_accounts_ == 0) forgive(now);
   const std::size_t account = account_of(client);
   Account& of = accounts_[account];
-  if (!of.in_use()) of.used_ns = std::max(of.used_ns, served_ns_);
-  if (of.waiting++ == 0) ++waiting_accounts_;
+  if (of.waiting++ == 0) {
+    of.used_ns += std::max<std::int64_t>(served_ns_ - time_ns(account, now), 0);
+    ++waiting_accounts_;
+  }
   return account;
+}
+
+/// Nobody has waited until now: what was taken was what nobody else wanted.
+void ClientTimes::forgive(TimePoint now) noexcept {
+  served_ns_ = std::max(served_ns_, most_used_ns_);
+  if (running_ == 0) return;
+  for (std::size_t account = 0; account < kAccounts; ++account) {
+    if (accounts_[account].running != 0) served_ns_ = std::max(served_ns_, time_ns(account, now));
+  }
 }
 
 void ClientTimes::leave(std::size_t account) noexcept {
@@ -59,6 +72,7 @@ void ClientTimes::serve(std::size_t account, TimePoint now) noexcept {
 std::size_t ClientTimes::begin(std::uint64_t client, TimePoint now) noexcept {
   const std::size_t account = account_of(client);
   ++accounts_[account].running;
+  ++running_;
   accounts_[account].begun_ns += ns_of(now);
   return account;
 }
@@ -66,8 +80,15 @@ std::size_t ClientTimes::begin(std::uint64_t client, TimePoint now) noexcept {
 void ClientTimes::end(std::size_t account, TimePoint begun, TimePoint now) noexcept {
   Account& of = accounts_[account];
   --of.running;
+  --running_;
   of.begun_ns -= ns_of(begun);
-  of.used_ns += ns_of(now) - ns_of(begun);
+  of.used_ns += static_cast<std::int64_t>(ns_of(now) - ns_of(begun));
+  most_used_ns_ = std::max(most_used_ns_, of.used_ns);
+}
+
+void ClientTimes::charge(std::size_t account, std::int64_t time_ns) noexcept {
+  accounts_[account].used_ns += time_ns;
+  most_used_ns_ = std::max(most_used_ns_, accounts_[account].used_ns);
 }
 
 }  // namespace framewire::base

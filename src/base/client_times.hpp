@@ -10,9 +10,10 @@ namespace framewire::base {
 
 /// An account's time is what its requests have taken, those under way included; whoever has had
 /// least is next. So several clients get equal time while all want some, whatever their requests
-/// cost and however many they hand in, and the time that nobody else wants is anybody's: who comes
-/// anew, or after a pause, begins with the time of whoever was served last, not with what they have
-/// saved up. (This is start-time fair queueing with times that are measured, not foretold.)
+/// cost and however many they hand in, and the time that nobody else wants is anybody's. Who begins
+/// to wait, anew or after a pause, begins with the time of whoever was served last, not with what
+/// they have saved up; and where nobody had to wait until then, nobody owes anything. (This is
+/// start-time fair queueing with times that are measured, not foretold.)
 ///
 /// Of kAccounts accounts a client has one as long as it wants something, and maybe longer. Where
 /// hundreds want something at once, some share one; a salt, different in each process, keeps others
@@ -29,7 +30,7 @@ class ClientTimes {
   [[nodiscard]] std::int64_t time_ns(std::size_t account, TimePoint now) const noexcept;
 
   /// A request waits, or no longer. @return the client's account
-  std::size_t enter(std::uint64_t client) noexcept;
+  std::size_t enter(std::uint64_t client, TimePoint now) noexcept;
   void leave(std::size_t account) noexcept;
   /// Whether requests of several accounts wait.
   [[nodiscard]] bool contended() const noexcept { return waiting_accounts_ > 1; }
@@ -40,24 +41,25 @@ class ClientTimes {
   /// @param begun  the `now` of begin()
   void end(std::size_t account, TimePoint begun, TimePoint now) noexcept;
   /// Adds time that nobody has measured by begin() and end().
-  void charge(std::size_t account, std::int64_t time_ns) noexcept {
-    accounts_[account].used_ns += time_ns;
-  }
+  void charge(std::size_t account, std::int64_t time_ns) noexcept;
 
  private:
   struct Account {
     std::uint64_t client = 0;
     std::int64_t used_ns = 0;
-    std::int64_t begun_ns = 0;  ///< the sum of when those under way were begun
+    std::uint64_t begun_ns = 0;  ///< the sum of when those under way were begun
     std::uint32_t running = 0;
     std::uint32_t waiting = 0;
     [[nodiscard]] bool in_use() const noexcept { return waiting != 0 || running != 0; }
   };
   [[nodiscard]] std::size_t account_of(std::uint64_t client) noexcept;
+  void forgive(TimePoint now) noexcept;
 
   std::uint64_t salt_;
   std::int64_t served_ns_ = 0;  ///< the most that somebody had had who was served
+  std::int64_t most_used_ns_ = 0;
   std::size_t waiting_accounts_ = 0;
+  std::size_t running_ = 0;  ///< of all accounts
   std::array<Account, kAccounts> accounts_{};
 };
 

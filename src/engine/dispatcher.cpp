@@ -173,6 +173,7 @@ void Dispatcher::host_main() {
 
 void Dispatcher::prepare_for_device(WorkPtr work) noexcept {
   work->begin();
+  if (!work->claim_turn()) return flow_.answer(std::move(work), fail(superseded()));
   auto planned = preparation_->plan_on_host(*work);
   if (!planned) return flow_.answer(std::move(work), fail(std::move(planned.error())));
   if (*planned == Planned::kAwaitsConversion) {
@@ -207,6 +208,7 @@ void Dispatcher::conversion_main() {
 
 void Dispatcher::run_on_host(WorkPtr work) noexcept {
   work->begin();
+  if (!work->claim_turn()) return flow_.answer(std::move(work), fail(superseded()));
   if (work->stop.stop_requested()) {
     Status why = why_over(*work);
     return flow_.answer(std::move(work), fail(std::move(why)));
@@ -227,11 +229,13 @@ Result<std::optional<Resized>> Dispatcher::resize_on_host(Work& work) try {
   const auto route = router_.choose(runs_on_host(asked) ? asked : of_engine);
   if (!route) return fail(route.error());
   Request request;
-  auto parsed = fallback && asked != CodecKind::kAuto
-                    ? parse_fallback(work.bytes, work.options, work.arrived, work.reason, request)
-                    : parse_request(work.bytes, work.options, work.arrived,
-                                    jpeg::ParseDepth::kWhole, request);
+  auto parsed =
+      fallback && asked != CodecKind::kAuto
+          ? parse_fallback(work.bytes, work.options, work.counted_from(), work.reason, request)
+          : parse_request(work.bytes, work.options, work.counted_from(), jpeg::ParseDepth::kWhole,
+                          request);
   if (!parsed) return fail(parsed.error());
+  request.start = work.arrived;
   const std::string& reason = fallback ? work.reason : route->reason;
   // Known from earlier, where this request has waited for it or comes from a device.
   request.conversion = std::move(work.request.conversion);

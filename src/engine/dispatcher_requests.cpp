@@ -101,6 +101,7 @@ WorkPtr Dispatcher::make_work(EngineRequest& request, std::list<Completion>& ent
   work->done = std::move(request.done);
   work->sink = std::move(request.sink);
   work->client = request.client;
+  work->claim = std::move(request.claim);
   work->waited = std::chrono::milliseconds(request.waited_ms);
   if (request.stop.stop_possible()) {
     work->stop = std::move(request.stop);
@@ -139,9 +140,9 @@ void Dispatcher::admit(Routes routes, Admission::Epoch epoch, Nested nested) noe
          work = work->next.get()) {
       work->flow = &flow_;
       work->epoch = epoch;
-      work->arrived = now - work->waited;
+      work->arrived = now;
       if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0) {
-        work->deadline = work->arrived + std::chrono::milliseconds(ms);
+        work->deadline = work->counted_from() + std::chrono::milliseconds(ms);
       }
       work->traits = inputs_->find(work->bytes);
     }

@@ -5,11 +5,16 @@
 
 namespace framewire::engine {
 
-WorkList& FairList::enter(std::uint64_t client) noexcept {
-  const std::size_t account = times_.enter(client);
+/// Into which something will be put.
+WorkList& FairList::list_of(std::size_t account) noexcept {
   filled_[account / kBits] |= std::uint64_t{1} << account % kBits;
   ++size_;
   return lists_[account];
+}
+
+WorkList& FairList::enter(std::uint64_t client, TimePoint now, Work& work) noexcept {
+  work.account = times_.enter(client, now);
+  return list_of(work.account);
 }
 
 void FairList::leave(std::size_t account) noexcept {
@@ -17,14 +22,14 @@ void FairList::leave(std::size_t account) noexcept {
   --size_;
 }
 
-void FairList::push_back(std::uint64_t client, WorkPtr work) noexcept {
-  enter(client).push_back(std::move(work));
+void FairList::push_back(std::uint64_t client, TimePoint now, WorkPtr work) noexcept {
+  WorkList& list = enter(client, now, *work);
+  list.push_back(std::move(work));
 }
 
-void FairList::push_front(std::uint64_t client, WorkPtr work) noexcept {
-  WorkList front;
-  front.push_back(std::move(work));
-  enter(client).prepend(std::move(front));
+void FairList::push_front(std::uint64_t client, TimePoint now, WorkPtr work) noexcept {
+  WorkList& list = enter(client, now, *work);
+  list.push_front(std::move(work));
 }
 
 FairList::Next FairList::next(TimePoint now) const noexcept {
@@ -37,11 +42,22 @@ FairList::Next FairList::next(TimePoint now) const noexcept {
 }
 
 WorkPtr FairList::pop(const Next& next) noexcept {
+  WorkPtr work = lift(next);
+  times_.leave(next.account);
+  return work;
+}
+
+WorkPtr FairList::lift(const Next& next) noexcept {
   WorkList& list = lists_[next.account];
   WorkPtr work = list.pop_front();
   if (list.empty()) filled_[next.account / kBits] &= ~(std::uint64_t{1} << next.account % kBits);
-  leave(next.account);
+  --size_;
   return work;
+}
+
+void FairList::put_down(WorkPtr work) noexcept {
+  WorkList& list = list_of(work->account);
+  list.push_front(std::move(work));
 }
 
 }  // namespace framewire::engine

@@ -31,15 +31,20 @@ class FairList {
 
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  void push_back(std::uint64_t client, WorkPtr work) noexcept;
+  void push_back(std::uint64_t client, TimePoint now, WorkPtr work) noexcept;
   /// Puts back what was taken last.
-  void push_front(std::uint64_t client, WorkPtr work) noexcept;
+  void push_front(std::uint64_t client, TimePoint now, WorkPtr work) noexcept;
   /// Not of an empty list.
   [[nodiscard]] Next next(TimePoint now) const noexcept;
   [[nodiscard]] const Work& front(const Next& next) const noexcept {
     return lists_[next.account].front();
   }
   [[nodiscard]] WorkPtr pop(const Next& next) noexcept;
+  /// Takes it out of its place, to put_down() it there again before anything else is put in. Its
+  /// client is one that waits all the while.
+  [[nodiscard]] WorkPtr lift(const Next& next) noexcept;
+  /// In the order opposite to that of lift().
+  void put_down(WorkPtr work) noexcept;
 
   /// Calls `take` for each request, and takes it out where that returns true.
   template <typename Take>
@@ -49,7 +54,8 @@ class FairList {
   static constexpr std::size_t kBits = 64;
   template <typename Call>
   void for_each_account(Call call) const noexcept;
-  [[nodiscard]] WorkList& enter(std::uint64_t client) noexcept;
+  [[nodiscard]] WorkList& enter(std::uint64_t client, TimePoint now, Work& work) noexcept;
+  [[nodiscard]] WorkList& list_of(std::size_t account) noexcept;
   void leave(std::size_t account) noexcept;
 
   base::ClientTimes& times_;

@@ -138,7 +138,11 @@ WorkList Lane::sort_out(WorkList& taken) {
     Verdict verdict = prepare(*work);
     switch (verdict.kind) {
       case Verdict::Kind::kReady:
-        add(std::move(work), left_over);
+        if (work->claim_turn()) {
+          add(std::move(work), left_over);
+        } else {
+          flow_.answer(std::move(work), fail(superseded()));
+        }
         break;
       case Verdict::Kind::kHost:
         flow_.fall_back(std::move(work), std::move(verdict.reason));

@@ -16,19 +16,26 @@ jpeg::ParseDepth depth_for(const Work& work) {
   return ends && !work.options.strict ? jpeg::ParseDepth::kThroughFirst : jpeg::ParseDepth::kWhole;
 }
 
+/// The total counts from where the request came to this engine.
+void parsed_file(Work& work) {
+  work.prepared = Prepared::kFile;
+  work.request.start = work.arrived;
+}
+
 }  // namespace
 
 Result<void> Preparation::parse(Work& work) const {
   auto parsed =
-      parse_request(work.bytes, work.options, work.arrived, depth_for(work), work.request);
-  if (parsed) work.prepared = Prepared::kFile;
+      parse_request(work.bytes, work.options, work.counted_from(), depth_for(work), work.request);
+  if (parsed) parsed_file(work);
   return parsed;
 }
 
 Result<bool> Preparation::parse_head(Work& work) const {
   if (!device_.reads_scans_only || depth_for(work) != jpeg::ParseDepth::kThroughFirst) return false;
-  auto parsed = parse_request_head(work.bytes, work.options, work.arrived, work.copy, work.request);
-  if (parsed && *parsed) work.prepared = Prepared::kFile;
+  auto parsed =
+      parse_request_head(work.bytes, work.options, work.counted_from(), work.copy, work.request);
+  if (parsed && *parsed) parsed_file(work);
   return parsed;
 }
 

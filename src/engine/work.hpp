@@ -1,6 +1,7 @@
 // One request inside an engine, from submit() to its answer.
 #pragma once
 
+#include <atomic>
 #include <base/clock.hpp>
 #include <cassert>
 #include <codec/coefficients.hpp>
@@ -17,6 +18,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace framewire::engine {
@@ -86,10 +88,12 @@ struct Work {
   std::list<Completion> completion;              ///< one, made in advance for that queue
   std::stop_token stop;
   std::uint64_t client = 0;            ///< EngineRequest::client
+  std::size_t account = 0;             ///< of that client, in a FairList
   std::chrono::milliseconds waited{};  ///< before it came here
-  base::Clock::time_point arrived;     ///< where it waited first
+  base::Clock::time_point arrived;
   base::Clock::time_point deadline = base::Clock::time_point::max();
   std::optional<base::Clock::time_point> begun;  ///< when somebody first worked on it
+  std::shared_ptr<std::atomic<bool>> claim;      ///< EngineRequest::claim, until it is this one's
 
   WorkPtr next;                ///< in a WorkList
   WorkFlow* flow = nullptr;    ///< that counts this as unanswered; null before and after that
@@ -111,8 +115,16 @@ struct Work {
   /// Tells the engine's QueueWatch of a cancellation; last, so that it ends first.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
 
+  /// From when the deadline counts.
+  [[nodiscard]] base::Clock::time_point counted_from() const noexcept { return arrived - waited; }
   void begin() noexcept {
     if (!begun) begun = base::Clock::now();
+  }
+  /// Before a picture is made, and not before a look at the file that leads to another queue.
+  /// @return false where another request with the same claim has come first: see superseded()
+  [[nodiscard]] bool claim_turn() noexcept {
+    const auto mine = std::exchange(claim, nullptr);
+    return mine == nullptr || !mine->exchange(true);
   }
   void go_to(WorkState later) noexcept {
     assert(may_follow(state, later));
@@ -127,7 +139,7 @@ struct Work {
 
 /// Whether more of a request's time has gone by in queues than was left for work on it.
 [[nodiscard]] inline bool waited_too_long(const Work& work) noexcept {
-  return !work.begun || *work.begun - work.arrived > work.deadline - *work.begun;
+  return !work.begun || *work.begun - work.counted_from() > work.deadline - *work.begun;
 }
 
 /// Why is_over() holds. Where memory has run out for that, a shorter message says so.
@@ -136,6 +148,13 @@ struct Work {
     return {StatusCode::kCancelled, "cancelled before work on it had begun"};
   }
   return {StatusCode::kDeadline, "its time was over before work on it had begun"};
+} catch (const std::bad_alloc&) {
+  return {StatusCode::kBusy, kNoMemory};
+}
+
+/// The answer to what claim_turn() refuses.
+[[nodiscard]] inline Status superseded() noexcept try {
+  return {StatusCode::kCancelled, "another request with the same claim is worked on"};
 } catch (const std::bad_alloc&) {
   return {StatusCode::kBusy, kNoMemory};
 }

@@ -37,6 +37,12 @@ class WorkList {
     last_ = added;
     ++size_;
   }
+  void push_front(WorkPtr work) noexcept {
+    if (last_ == nullptr) last_ = work.get();
+    work->next = std::move(first_);
+    first_ = std::move(work);
+    ++size_;
+  }
   /// Puts all of the other list behind the last of this one.
   void append(WorkList other) noexcept {
     std::swap(*this, other);

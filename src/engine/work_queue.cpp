@@ -18,6 +18,11 @@ std::size_t size_class(const Work& work) noexcept {
   return std::min<std::size_t>(std::bit_width(work.bytes.size()), 63);
 }
 
+/// About what a device takes for a file among many: a nanosecond a byte.
+std::int64_t device_time_ns(const Work& work) noexcept {
+  return static_cast<std::int64_t>(work.bytes.size());
+}
+
 }  // namespace
 
 /// Wakes nobody in vain: being woken costs some 50 µs, and waking the caller some microseconds. Who
@@ -25,8 +30,8 @@ std::size_t size_class(const Work& work) noexcept {
 void WorkQueue::append(WorkPtr work) noexcept {
   tell_watch(*work);
   count_in(*work);
-  const std::uint64_t client = client_of(*work);
-  list_of(*work).push_back(client, std::move(work));
+  Work& added = *work;
+  list_of(added).push_back(client_of(added), now(), std::move(work));
   wake_for_device();
   const std::size_t before = count_;
   recount();
@@ -125,29 +130,18 @@ void WorkQueue::push(WorkList works) noexcept {
 
 void WorkQueue::put_back(WorkList works) noexcept {
   const std::lock_guard lock(mutex_);
-  for (const Work* work = works.empty() ? nullptr : &works.front(); work != nullptr;
-       work = work->next.get()) {
-    tell_watch(*work);
-    count_in(*work);
-  }
-  back_to_front(std::move(works));
-  recount();
-  wake_all();
-}
-
-/// So that they are taken next, in their order.
-void WorkQueue::back_to_front(WorkList works) noexcept {
   WorkList reversed;
-  while (!works.empty()) {
-    WorkList one;
-    one.push_back(works.pop_front());
-    reversed.prepend(std::move(one));
-  }
+  while (!works.empty()) reversed.push_front(works.pop_front());
   while (!reversed.empty()) {
     WorkPtr work = reversed.pop_front();
-    const std::uint64_t client = client_of(*work);
-    list_of(*work).push_front(client, std::move(work));
+    tell_watch(*work);
+    count_in(*work);
+    Work& back = *work;
+    list_of(back).push_front(client_of(back), now(), std::move(work));
+    if (is_for_device(back)) times_.charge(back.account, -device_time_ns(back));
   }
+  recount();
+  wake_all();
 }
 
 /// Sizes of batches of which the oldest request is one: its own, and while those are too few,
@@ -178,18 +172,18 @@ void WorkQueue::take_sizes(std::uint64_t sizes, const DeviceBounds& bounds,
     const std::uint64_t of_next = for_device_.front(next).bytes.size();
     const bool wanted = (sizes >> size_class(for_device_.front(next)) & 1) != 0;
     if (wanted && !out.empty() && bytes + of_next > bounds.max_bytes) break;
-    WorkPtr work = for_device_.pop(next);
     if (!wanted) {
-      kept.push_back(std::move(work));
+      kept.push_front(for_device_.lift(next));
       continue;
     }
     bytes += of_next;
-    // About what a device takes for a file among many: a nanosecond a byte.
-    times_.charge(next.account, static_cast<std::int64_t>(of_next));
+    times_.serve(next.account, time);
+    WorkPtr work = for_device_.pop(next);
+    times_.charge(next.account, device_time_ns(*work));
     count_out(*work);
     out.push_back(std::move(work));
   }
-  back_to_front(std::move(kept));
+  while (!kept.empty()) for_device_.put_down(kept.pop_front());
 }
 
 void WorkQueue::join_device_takers() noexcept {

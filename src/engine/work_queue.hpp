@@ -121,7 +121,6 @@ class WorkQueue {
   void wake_for_device() noexcept;
   [[nodiscard]] std::uint64_t sizes_for(const Work& oldest, std::size_t good_requests) const;
   void take_sizes(std::uint64_t sizes, const DeviceBounds& bounds, WorkList& out) noexcept;
-  void back_to_front(WorkList works) noexcept;
   void tell_watch(const Work& work) noexcept;
   [[nodiscard]] std::size_t share() const;
   void wake_all();

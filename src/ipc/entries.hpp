@@ -20,7 +20,7 @@ struct Submission {
   std::uint64_t offset = 0;         ///< request: in the input area; release: in the output area
   std::uint64_t bytes = 0;          ///< request
   std::uint32_t options_bytes = 0;  ///< request: of the slot's text
-  std::uint32_t waited_ms = 0;      ///< request: EngineRequest::waited_ms
+  std::uint32_t waited_ms = 0;      ///< request: EngineRequest::waited_ms, likewise
   std::uint64_t client = 0;  ///< request: EngineRequest::client, where the server asks whose it is
 };
 

@@ -145,7 +145,7 @@ class Images {
     double bytes_per_second = 0;
   };
   /// Requests that the engine may have beside those that are admitted.
-  static constexpr std::size_t kMaxExtraRequests = 256;
+  static constexpr std::size_t kMaxExtraRequests = 1024;
   /// The slowest one that this thread began. @param io  the caller's thread
   [[nodiscard]] std::optional<SlowFetch> slowest_fetch(IoThread& io,
                                                        std::chrono::steady_clock::time_point now);

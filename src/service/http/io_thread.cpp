@@ -373,7 +373,12 @@ void IoThread::submit(PictureJob job) {
   to_hand_in_.push_back(std::move(job));
   if (handing_in_) return;
   // After the handlers that are ready now: what they bring goes to the engine together.
-  asio::post(context_, [this] { hand_in(); });
+  try {
+    asio::post(context_, [this] { hand_in(); });
+  } catch (...) {
+    to_hand_in_.pop_back();
+    throw;
+  }
   handing_in_ = true;
 }
 
@@ -394,6 +399,7 @@ void IoThread::hand_in() {
       request.options = group[i].options;
       request.stop = group[i].stop;
       request.client = group[i].client.key;
+      request.claim = group[i].claim;
       request.completions = completions_;
       request.tag = first_tag + i;
       handed_in_.try_emplace(request.tag).first->second = {std::move(group[i]), now};
@@ -455,6 +461,7 @@ void IoThread::answer(std::uint64_t tag, Result<Resized> result) noexcept {
 bool IoThread::try_again(PictureJob& job) noexcept {
   if (job.is_retry) return false;
   job.is_retry = true;
+  job.claim = nullptr;  // it was this one's
   try {
     to_hand_in_.push_back(std::move(job));
   } catch (const std::bad_alloc&) {

@@ -33,6 +33,7 @@ struct PictureJob {
   ResizeOptions options;
   std::stop_token stop;
   ClientKey client;
+  std::shared_ptr<std::atomic<bool>> claim;  ///< EngineRequest::claim
   /// Called once, on the thread that submitted, with what the engine says, or busy. Never throws.
   std::function<void(Result<Resized>)> done;
   bool is_retry = false;  ///< a GPU was lost that had it
@@ -79,7 +80,8 @@ class IoThread {
   [[nodiscard]] const SnapshotRef& snapshot() const noexcept { return snapshot_; }
   [[nodiscard]] const ServiceSettings& settings() const noexcept { return snapshot_->settings; }
   [[nodiscard]] boost::asio::io_context& context() noexcept { return context_; }
-  /// Hands a picture to the engine, with others of this turn.
+  /// Hands a picture to the engine, with others of this turn. Throws std::bad_alloc, and has not
+  /// taken it then.
   void submit(PictureJob job);
   void forget(const Connection& connection) noexcept;
   /// Another has taken the connection's place. Throws std::bad_alloc, and nothing has changed then.

@@ -192,7 +192,7 @@ void HttpRequest::resize_body() {
   deadline_ = work_deadline();
   exchange.body_in_use = true;
   io_.submit(
-      {exchange.jpeg, exchange.options, exchange.stop.get_token(), peer_.client,
+      {exchange.jpeg, exchange.options, exchange.stop.get_token(), peer_.client, nullptr,
        [kept = exchange_](Result<Resized> result) { answer_picture(*kept, std::move(result)); }});
 }
 

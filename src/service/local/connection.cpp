@@ -46,7 +46,7 @@ LocalClientConnection::LocalClientConnection(const ConnectionContext& context, F
       submissions_(pages_.submissions()),
       options_(context.limits),
       may_take_memory_back_(context.takes_memory_back),
-      believes_clients_(context.believes_clients),
+      believes_requests_(context.believes_requests),
       client_(kLocalUsers | user),
       slots_(pages_.layout().sizes.slots),
       completions_(pages_.completions()),
@@ -208,8 +208,8 @@ Result<EngineRequest> LocalClientConnection::make_request(const ipc::Submission&
   // Small enough that std::function keeps it in itself.
   request.sink =
       OutputSink([this, slot = entry.slot](std::size_t bytes) { return allocate(slot, bytes); });
-  request.client = believes_clients_ ? entry.client : client_;
-  request.waited_ms = entry.waited_ms;
+  request.client = believes_requests_ ? entry.client : client_;
+  if (believes_requests_) request.waited_ms = entry.waited_ms;
   Slot& slot = slots_[entry.slot];
   if (slot.stop.stop_requested()) slot.stop = std::stop_source();
   request.stop = slot.stop.get_token();
@@ -399,8 +399,10 @@ std::size_t LocalClientConnection::try_submit(std::span<EngineRequest> group) {
 void LocalClientConnection::count_waiting(std::size_t count) {
   const auto now = base::Clock::now();
   for (std::size_t i = first_; i < first_ + count; ++i) {
-    requests_[i].waited_ms = base::add_waited(requests_[i].waited_ms, now - arrivals_[i]);
-    arrivals_[i] = now;
+    // What is left of a millisecond counts next time: that may be after less than another one.
+    const auto waited = std::chrono::floor<std::chrono::milliseconds>(now - arrivals_[i]);
+    requests_[i].waited_ms = base::add_waited(requests_[i].waited_ms, waited);
+    arrivals_[i] += waited;
   }
 }
 

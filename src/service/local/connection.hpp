@@ -32,8 +32,9 @@ struct ConnectionContext {
   /// Whether a client that has left, or lied, loses the memory. Not where it reads on there, as a
   /// service does in its workers' memory.
   bool takes_memory_back = false;
-  /// Whether requests say themselves whose they are, as those of a service to its workers do.
-  bool believes_clients = false;
+  /// Whether requests say themselves whose they are and how long they have waited, as those of a
+  /// service to its workers do.
+  bool believes_requests = false;
 };
 
 /// Serves one client: takes what it submits, hands it to the engine in groups, and puts the answers
@@ -138,7 +139,7 @@ class LocalClientConnection {
   std::atomic<bool> draining_{false};
   std::atomic<bool> stopping_{false};
   const bool may_take_memory_back_;
-  const bool believes_clients_;
+  const bool believes_requests_;
   const std::uint64_t client_;      ///< EngineRequest::client of all its requests
   bool takes_memory_back_ = false;  ///< the client has left, or was sent away for a lie
 

@@ -12,6 +12,7 @@ namespace framewire::service::workers {
 namespace {
 
 constexpr std::string_view kNobody = "no worker process runs";
+constexpr std::string_view kSuperseded = "another request with the same claim is worked on";
 // For requests that bring no deadline of their own.
 constexpr std::chrono::milliseconds kAllowed{60'000};
 
@@ -46,14 +47,6 @@ Result<Resized> failure(StatusCode code, std::string_view message) noexcept {
   } catch (...) {
     return fail(code, std::string());
   }
-}
-
-/// What a worker has spent on a request: a failure does not say, so as long as it had it in hand.
-std::int64_t work_ns(const Result<Resized>& result, Clock::duration in_hand) noexcept {
-  if (!result) return std::chrono::nanoseconds(in_hand).count();
-  const StageTimes& times = result->report.times;
-  const double work_us = times.parse_us + times.decode_resample_us + times.encode_us;
-  return static_cast<std::int64_t>(std::clamp(work_us, 0.0, 1e9) * 1e3);
 }
 
 Result<Resized> late_failure() noexcept try {
@@ -105,6 +98,7 @@ JobPtr WorkerPool::State::make_job(EngineRequest& request) {
   const std::uint32_t deadline_ms = request.options.limits.deadline_ms;
   job->allowed = deadline_ms == 0 ? kAllowed : std::chrono::milliseconds(deadline_ms);
   job->client = request.client;
+  job->claim = request.claim;
   job->waited_ms = request.waited_ms;
   job->queued = Clock::now();
   job->expires = job->queued + job->allowed - std::chrono::milliseconds(request.waited_ms);
@@ -123,11 +117,11 @@ std::size_t WorkerPool::State::try_submit(std::span<EngineRequest> requests) {
   {
     const std::lock_guard lock(mutex_);
     unanswered_ += requests.size();
-    for (const Jobs* jobs : {&accepted, &refused}) {
-      for (const JobPtr& job : *jobs) job->account = times_.enter(job->client);
-    }
     nobody = failing_;
-    if (!nobody) queue_.splice(queue_.end(), accepted);
+    if (!nobody) {
+      for (const JobPtr& job : accepted) begin_waiting(*job);
+      queue_.splice(queue_.end(), accepted);
+    }
   }
   refused_ += refused.size();
   deliver_all(refused, StatusCode::kInvalidInput, kQuarantined);
@@ -142,10 +136,12 @@ void WorkerPool::State::pump() noexcept {
   try {
     bool again = true;
     while (again) {
-      const std::vector<Batch> batches = [this] {
+      Jobs superseded;
+      const std::vector<Batch> batches = [&] {
         const std::lock_guard lock(mutex_);
-        return assign();
+        return assign(superseded);
       }();
+      deliver_all(superseded, StatusCode::kCancelled, kSuperseded);
       again = false;
       for (const Batch& batch : batches) again = hand_in(batch) || again;
     }
@@ -154,8 +150,8 @@ void WorkerPool::State::pump() noexcept {
   }
 }
 
-/// With the lock.
-std::vector<WorkerPool::State::Batch> WorkerPool::State::assign() {
+/// With the lock. @param superseded  gets what another request has the claim of
+std::vector<WorkerPool::State::Batch> WorkerPool::State::assign(Jobs& superseded) {
   std::vector<Batch> batches;
   if (queue_.empty() && suspects_.empty() && isolated_ == nullptr) return batches;
   batches.reserve(serving_.size());
@@ -168,11 +164,46 @@ std::vector<WorkerPool::State::Batch> WorkerPool::State::assign() {
     const auto job = next_job();
     const WorkerPtr worker = choose(**job);
     if (worker == nullptr) break;
+    end_waiting(**job);
+    const auto claim = std::exchange((*job)->claim, nullptr);
+    if (claim != nullptr && claim->exchange(true)) {
+      superseded.splice(superseded.end(), queue_, job);
+      continue;
+    }
     times_.serve((*job)->account, {});
     give(worker, queue_, job, batches);
   }
   std::erase_if(batches, [](const Batch& batch) { return batch.jobs.empty(); });
   return batches;
+}
+
+/// With the lock: it is put into the queue.
+void WorkerPool::State::begin_waiting(PoolJob& job) noexcept {
+  job.account = times_.enter(job.client, {});
+  job.queued = Clock::now();
+}
+
+/// With the lock. Counts what a worker has spent on a request. A failure does not say: no longer
+/// than since its last answer, or since it got the request.
+void WorkerPool::State::charge(Worker& worker, const PoolJob& job,
+                               const Result<Resized>& result) noexcept {
+  const auto now = Clock::now();
+  std::chrono::duration<double, std::micro> work = now - std::max(job.given, worker.answered);
+  worker.answered = now;
+  if (result) {
+    const StageTimes& times = result->report.times;
+    work = decltype(work)(times.parse_us + times.decode_resample_us + times.encode_us);
+  } else if (result.error().code() == StatusCode::kCancelled ||
+             base::is_late_in_queue(result.error())) {
+    return;
+  }
+  constexpr decltype(work) kMost = std::chrono::minutes(10);  // workers may say anything
+  const std::size_t account = times_.enter(job.client, {});
+  times_.charge(account,
+                std::chrono::nanoseconds(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                             std::clamp(work, decltype(work)(0), kMost)))
+                    .count());
+  times_.leave(account);
 }
 
 /// With the lock, and not where the queue is empty. Of the client that has had least of the
@@ -257,8 +288,8 @@ bool WorkerPool::State::hand_in(const Batch& batch) noexcept {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = batch.jobs.size(); i-- > taken;) {
     PoolJob& job = *batch.jobs[i];
-    job.queued = Clock::now();
     Jobs& back = job.is_suspect ? suspects_ : queue_;
+    if (!job.is_suspect) begin_waiting(job);
     back.splice(back.begin(), worker.in_hand, job.place);
   }
   // An answer that came meanwhile has made room.
@@ -282,7 +313,7 @@ void WorkerPool::State::answered(Worker& worker, PoolJob& job, Result<Resized> r
     const std::lock_guard lock(mutex_);
     ++worker.answers;
     worker.full = false;
-    times_.charge(job.account, work_ns(result, Clock::now() - job.given));
+    charge(worker, job, result);
     mine.splice(mine.begin(), worker.in_hand, job.place);
   }
   if (!result) {
@@ -300,9 +331,10 @@ void WorkerPool::State::on_loss(Worker& worker, PoolJob& job) noexcept {
   {
     const std::lock_guard lock(mutex_);
     worker.gone = true;
-    job.queued = Clock::now();
     Jobs& waiting = job.is_suspect ? suspects_ : queue_;
     Jobs& to = handing_in || worker.over ? waiting : worker.lost;
+    job.queued = Clock::now();
+    if (&to == &queue_) begin_waiting(job);
     to.splice(to.begin(), worker.in_hand, job.place);
   }
   event_.notify();
@@ -312,7 +344,6 @@ void WorkerPool::State::deliver(PoolJob& job, Result<Resized> result) noexcept {
   job.completion.front().result = std::move(result);
   job.completions->put(std::move(job.completion));
   const std::lock_guard lock(mutex_);
-  times_.leave(job.account);
   if (--unanswered_ == 0) idle_.notify_all();
 }
 
@@ -333,14 +364,16 @@ void WorkerPool::State::sweep(Clock::time_point now) noexcept {
     for (const WorkerPtr& worker : serving_) worker->full = false;
     for (auto job = queue_.begin(); job != queue_.end();) {
       const auto next = std::next(job);
-      if ((*job)->stop.stop_requested()) {
-        left.splice(left.end(), queue_, job);
-      } else if ((*job)->expires <= now) {
-        late.splice(late.end(), queue_, job);
+      const bool stopped = (*job)->stop.stop_requested();
+      if (stopped || (*job)->expires <= now) {
+        end_waiting(**job);
+        Jobs& to = stopped ? left : late;
+        to.splice(to.end(), queue_, job);
       }
       job = next;
     }
     if (failing_) {
+      for (const JobPtr& job : queue_) end_waiting(*job);
       helpless.splice(helpless.end(), queue_);
       helpless.splice(helpless.end(), suspects_);
     }

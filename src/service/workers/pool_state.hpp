@@ -31,18 +31,19 @@ struct PoolJob {
   std::stop_token stop;
   std::shared_ptr<CompletionQueue> completions;
   std::list<Completion> completion;
-  std::chrono::milliseconds allowed{};  ///< its own deadline
-  Clock::time_point expires;            ///< where it has not been handed in by then
-  std::uint64_t client = 0;             ///< EngineRequest::client
-  std::size_t account = 0;              ///< that client's
-  Clock::time_point queued;             ///< since when it waits
-  std::uint32_t waited_ms = 0;          ///< before that
-  Clock::time_point given;              ///< when a worker got it last
-  Clock::time_point overdue;            ///< where a worker has not answered by then
-  unsigned crashes = 0;                 ///< of workers that had it in hand
-  unsigned kills = 0;                   ///< likewise, killed or stopped by a signal
-  unsigned lone_kills = 0;              ///< of these, with nothing else in hand
-  bool is_suspect = false;              ///< it is handed in alone
+  std::chrono::milliseconds allowed{};       ///< its own deadline
+  Clock::time_point expires;                 ///< where it has not been handed in by then
+  std::uint64_t client = 0;                  ///< EngineRequest::client
+  std::size_t account = 0;                   ///< that client's
+  Clock::time_point queued;                  ///< since when it waits
+  std::uint32_t waited_ms = 0;               ///< before that
+  Clock::time_point given;                   ///< when a worker got it last
+  std::shared_ptr<std::atomic<bool>> claim;  ///< EngineRequest::claim, until it is this one's
+  Clock::time_point overdue;                 ///< where a worker has not answered by then
+  unsigned crashes = 0;                      ///< of workers that had it in hand
+  unsigned kills = 0;                        ///< likewise, killed or stopped by a signal
+  unsigned lone_kills = 0;                   ///< of these, with nothing else in hand
+  bool is_suspect = false;                   ///< it is handed in alone
   std::list<std::shared_ptr<PoolJob>>::iterator place;
 };
 using JobPtr = std::shared_ptr<PoolJob>;
@@ -74,12 +75,13 @@ struct Worker {
   bool lied = false;          ///< and was killed since it has answered what no worker would
 
   Jobs in_hand;
-  Jobs lost;                  ///< that it has not answered and will not
-  bool full = false;          ///< no room for another input before the next answer
-  bool gone = false;          ///< it takes nothing any more
-  bool over = false;          ///< what was lost has been dealt with
-  bool lost_device = false;   ///< a GPU failed; what a process has of it cannot be mended
-  std::uint64_t answers = 0;  ///< given so far
+  Jobs lost;                   ///< that it has not answered and will not
+  bool full = false;           ///< no room for another input before the next answer
+  bool gone = false;           ///< it takes nothing any more
+  bool over = false;           ///< what was lost has been dealt with
+  bool lost_device = false;    ///< a GPU failed; what a process has of it cannot be mended
+  std::uint64_t answers = 0;   ///< given so far
+  Clock::time_point answered;  ///< when the last one came
 };
 using WorkerPtr = std::shared_ptr<Worker>;
 
@@ -121,9 +123,12 @@ class WorkerPool::State {
   // Requests: pool_requests.cpp.
   [[nodiscard]] JobPtr make_job(EngineRequest& request);
   void pump() noexcept;
-  [[nodiscard]] std::vector<Batch> assign();
+  [[nodiscard]] std::vector<Batch> assign(Jobs& superseded);
   void assign_suspect(std::vector<Batch>& batches);
   [[nodiscard]] Jobs::iterator next_job() noexcept;
+  void begin_waiting(PoolJob& job) noexcept;
+  void end_waiting(const PoolJob& job) noexcept { times_.leave(job.account); }
+  void charge(Worker& worker, const PoolJob& job, const Result<Resized>& result) noexcept;
   [[nodiscard]] Worker* least_loaded() const noexcept;
   [[nodiscard]] WorkerPtr choose(const PoolJob& job) const;
   void give(const WorkerPtr& worker, Jobs& from, Jobs::iterator job, std::vector<Batch>& batches);
@@ -182,8 +187,9 @@ class WorkerPool::State {
   Jobs suspects_;           ///< to be handed in alone
   WorkerPtr isolated_;      ///< which takes suspects, and nothing else
   std::size_t unanswered_ = 0;
-  base::ClientTimes times_{base::random_seed()};  ///< of unanswered requests
-  bool failing_ = false;  ///< no worker runs, and several starts of each have failed
+  base::ClientTimes times_{
+      base::random_seed()};  ///< of requests in `queue_`, and what workers had to do
+  bool failing_ = false;     ///< no worker runs, and several starts of each have failed
   std::uint64_t next_ = 0;
 
   // Members of the thread that supervises.

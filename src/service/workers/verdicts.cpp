@@ -37,6 +37,7 @@ void WorkerPool::State::judge(Jobs lost, Cause cause) {
     to.splice(to.end(), lost, first);
   }
   const std::lock_guard lock(mutex_);
+  for (const JobPtr& job : again) begin_waiting(*job);
   queue_.splice(queue_.begin(), again);
   suspects_.splice(suspects_.end(), alone_again);
 }
@@ -69,7 +70,10 @@ void WorkerPool::State::convict(Jobs& lost, Jobs::iterator guilty) {
     for (Jobs* list : {&queue_, &suspects_}) {
       for (auto job = list->begin(); job != list->end();) {
         const auto next = std::next(job);
-        if (std::ranges::equal((*job)->jpeg, jpeg)) all.splice(all.end(), *list, job);
+        if (std::ranges::equal((*job)->jpeg, jpeg)) {
+          if (list == &queue_) end_waiting(**job);
+          all.splice(all.end(), *list, job);
+        }
         job = next;
       }
     }

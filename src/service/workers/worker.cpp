@@ -81,7 +81,7 @@ Status serve(const LocalPeer& service, const StartOrder& order, base::FileDescri
                                          .share = share,
                                          .counters = counters,
                                          .limits = no_limits(),
-                                         .believes_clients = true};
+                                         .believes_requests = true};
   local::LocalClientConnection connection(context, 0, std::move(*pages), std::move(*registered),
                                           LocalPeer(std::move(socket)), std::move(event));
   // CUDA opens files and talks to its driver at any time: a worker with a GPU has no sandbox.

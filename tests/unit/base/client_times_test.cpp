@@ -14,7 +14,7 @@ class ClientTimesTest : public testing::Test {
  protected:
   /// What a client has had that wants something.
   [[nodiscard]] std::int64_t ms(std::uint64_t client) {
-    const std::size_t account = times_.enter(client);
+    const std::size_t account = times_.enter(client, now_);
     times_.leave(account);
     return times_.time_ns(account, now_) / kMs_ns;
   }
@@ -44,7 +44,7 @@ TEST_F(ClientTimesTest, WhatIsUnderWayCountsAsItGoesBy) {
 }
 
 TEST_F(ClientTimesTest, TimeThatNobodyElseWantedIsNoDebt) {
-  times_.enter(1);
+  times_.enter(1, now_);
   work(1, 500);
   work(1, 500);
   EXPECT_EQ(ms(2), 500) << "as the other had when it was served last";
@@ -52,27 +52,46 @@ TEST_F(ClientTimesTest, TimeThatNobodyElseWantedIsNoDebt) {
 }
 
 TEST_F(ClientTimesTest, APauseSavesNothingUp) {
-  times_.enter(1);
-  times_.leave(times_.enter(2));
+  times_.enter(1, now_);
+  times_.leave(times_.enter(2, now_));
   for (int i = 0; i < 10; ++i) work(1, 100);
   EXPECT_EQ(ms(2), 900);
 }
 
-TEST_F(ClientTimesTest, WhoIsWorkedForIsNotMovedOn) {
-  const auto begun = now_;
-  const std::size_t account = times_.begin(1, begun);
-  times_.enter(2);
-  for (int i = 0; i < 10; ++i) work(2, 100);
-  times_.end(account, begun, begun + milliseconds(1));
+TEST_F(ClientTimesTest, WhereNobodyWaitedNobodyOwes) {
+  for (int i = 0; i < 4; ++i) work(1, 1000);
+  now_ += milliseconds(1);
+  times_.enter(2, now_);
+  EXPECT_EQ(ms(2), 4000);
+  EXPECT_EQ(ms(1), 4000);
+}
+
+TEST_F(ClientTimesTest, NorForWhatWasUnderWayWhenOthersBeganToWait) {
   (void)times_.begin(1, now_);
-  EXPECT_EQ(ms(1), 1);
+  (void)times_.begin(1, now_);
+  now_ += milliseconds(500);
+  times_.enter(2, now_);
+  EXPECT_EQ(ms(2), 1000);
+  EXPECT_EQ(ms(1), 1000);
+  now_ += milliseconds(10);
+  EXPECT_EQ(ms(1), 1020) << "from then on it counts";
+  EXPECT_EQ(ms(2), 1000);
+}
+
+TEST_F(ClientTimesTest, WhatIsTakenWhileOthersWaitIsOwed) {
+  times_.enter(2, now_);
+  work(1, 500);
+  work(1, 500);
+  EXPECT_EQ(ms(1), 1000);
+  const std::size_t waits = times_.enter(2, now_);
+  EXPECT_EQ(times_.time_ns(waits, now_), 0);
 }
 
 TEST_F(ClientTimesTest, ContendedMeansSeveral) {
-  times_.enter(1);
-  times_.enter(1);
+  times_.enter(1, now_);
+  times_.enter(1, now_);
   EXPECT_FALSE(times_.contended());
-  const std::size_t other = times_.enter(2);
+  const std::size_t other = times_.enter(2, now_);
   EXPECT_TRUE(times_.contended());
   times_.leave(other);
   EXPECT_FALSE(times_.contended());
@@ -80,7 +99,9 @@ TEST_F(ClientTimesTest, ContendedMeansSeveral) {
 
 TEST_F(ClientTimesTest, ClientsThatWantSomethingHaveAnAccountEach) {
   std::set<std::size_t> accounts;
-  for (std::uint64_t client = 0; client < 256; ++client) accounts.insert(times_.enter(client));
+  for (std::uint64_t client = 0; client < 256; ++client) {
+    accounts.insert(times_.enter(client, now_));
+  }
   // All neighbours are taken for few of them.
   EXPECT_GT(accounts.size(), 245u);
   EXPECT_LT(*accounts.rbegin(), ClientTimes::kAccounts);
@@ -88,13 +109,14 @@ TEST_F(ClientTimesTest, ClientsThatWantSomethingHaveAnAccountEach) {
 
 TEST_F(ClientTimesTest, MoreClientsThanAccountsShareThem) {
   for (std::uint64_t client = 0; client < 10'000; ++client) {
-    EXPECT_LT(times_.enter(client), ClientTimes::kAccounts);
+    EXPECT_LT(times_.enter(client, now_), ClientTimes::kAccounts);
   }
 }
 
 TEST_F(ClientTimesTest, NobodyBeginsWithTheTimeOfAnother) {
+  times_.enter(1'000'000, now_);
   for (std::uint64_t client = 0; client < 10'000; ++client) {
-    const std::size_t account = times_.enter(client);
+    const std::size_t account = times_.enter(client, now_);
     EXPECT_EQ(times_.time_ns(account, now_), 0);
     times_.charge(account, kMs_ns);
     times_.leave(account);
@@ -106,8 +128,8 @@ TEST(ClientAccounts, TheSaltDecides) {
   ClientTimes other(2);
   std::size_t equal = 0;
   for (std::uint64_t client = 1; client < 100; ++client) {
-    const std::size_t first = one.enter(client);
-    const std::size_t second = other.enter(client);
+    const std::size_t first = one.enter(client, {});
+    const std::size_t second = other.enter(client, {});
     if (first == second) ++equal;
     one.leave(first);
     other.leave(second);

@@ -326,10 +326,12 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
   __shared__ Positions positions;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
-  if (batch.status[scan.image] != 0) return;
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   const std::uint32_t s = scan.first_subsequence + local;
-  const std::uint32_t length = local < scan.subsequence_slots ? length_of(batch, s) : 0;
+  // Other thread blocks set `status` meanwhile: threads that see it stay, since each loads a part
+  // of the tables that the others use.
+  const bool decodes = local < scan.subsequence_slots && batch.status[scan.image] == 0;
+  const std::uint32_t length = decodes ? length_of(batch, s) : 0;
   if (__syncthreads_or(static_cast<int>(length)) == 0) return;
   uint4* own = dynamic + threadIdx.x;
   for (int i = 0; i < kQuads; ++i) own[i * kSpanThreads] = make_uint4(0, 0, 0, 0);

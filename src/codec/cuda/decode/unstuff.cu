@@ -159,7 +159,9 @@ __global__ void __launch_bounds__(kImageThreads) place_segments_kernel(DecodeVie
       (lead_bytes(scan) + scan.data_bytes + kMarkerTileBytes - 1) / kMarkerTileBytes;
   const std::uint32_t segments =
       1 + sum_of_tiles<MarkerScan>(scan.marker_counts, tiles, 0u, Plus(), storage);
-  const bool usable = batch.status[scan.image] == 0 && segments == scan.segment_count;
+  // Alike for all threads, though another scan of the image may set `status` meanwhile.
+  const bool damaged = __syncthreads_or(batch.status[scan.image] != 0 ? 1 : 0) != 0;
+  const bool usable = !damaged && segments == scan.segment_count;
   const std::uint32_t* starts = scan.segment_start;
   std::uint32_t* first = scan.segment_first;
   const std::uint32_t scan_end = min(batch.scan_end[blockIdx.x], scan.data_bytes);
