@@ -84,13 +84,12 @@ Response make_picture_answer(Exchange& exchange, Resized resized) {
   const auto now = Exchange::Clock::now();
   const double total_ms =
       std::chrono::duration<double, std::milli>(now - exchange.received).count();
-  const double work_ms = report.times.total_us / 1000;
   response.content_type = "image/jpeg";
   add_report_fields(response, report);
   response.add_field(
       "Server-Timing",
       fmt::format("queue;dur={:.3f}, parse;dur={:.3f}, decode;dur={:.3f}, encode;dur={:.3f}",
-                  std::max(0.0, total_ms - work_ms), report.times.parse_us / 1000,
+                  queue_ms(total_ms, report.times), report.times.parse_us / 1000,
                   report.times.decode_resample_us / 1000, report.times.encode_us / 1000));
   exchange.codec = to_string(report.codec);
   auto bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(resized.bytes));

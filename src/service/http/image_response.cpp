@@ -162,9 +162,8 @@ Response image_response(Exchange& exchange, const ImageOutcome& outcome,
         "Server-Timing",
         fmt::format("fetch;dur={:.3f}, queue;dur={:.3f}, parse;dur={:.3f}, decode;dur={:.3f}, "
                     "encode;dur={:.3f}",
-                    outcome.fetch_ms, std::max(0.0, outcome.work_ms - times.total_us / 1000),
-                    times.parse_us / 1000, times.decode_resample_us / 1000,
-                    times.encode_us / 1000));
+                    outcome.fetch_ms, queue_ms(outcome.work_ms, times), times.parse_us / 1000,
+                    times.decode_resample_us / 1000, times.encode_us / 1000));
   }
   if (settings.debug_headers) add_debug_fields(response, outcome);
   return response;

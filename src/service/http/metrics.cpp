@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <service/http/metrics.hpp>
+#include <service/http/report_fields.hpp>
 
 namespace framewire::service::http {
 namespace {
@@ -50,7 +51,7 @@ void Metrics::request_ended(Code code, ErrorType type, double seconds) noexcept 
 void Metrics::picture_made(CodecKind asked, bool device, const Report& report,
                            double elapsed_s) noexcept {
   const StageTimes& times = report.times;
-  spent(RequestSpan::kQueue, elapsed_s - times.total_us / kMicroseconds);
+  spent(RequestSpan::kQueue, queue_ms(elapsed_s * 1000, times) / 1000);
   spent(RequestSpan::kDecode, times.decode_resample_us / kMicroseconds);
   spent(RequestSpan::kEncode, times.encode_us / kMicroseconds);
   decoded_pixels.add(static_cast<std::uint64_t>(report.input.width_px) *

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <service/http/report_fields.hpp>
 #include <string>
 
@@ -36,5 +37,10 @@ std::vector<Warning> warnings_of_bits(std::uint64_t bits) {
 }
 
 bool are_warning_bits(std::uint64_t bits) noexcept { return bits >> kWarningKinds == 0; }
+
+double queue_ms(double elapsed_ms, const StageTimes& times) noexcept {
+  const double work_us = times.parse_us + times.decode_resample_us + times.encode_us;
+  return std::max(0.0, elapsed_ms - work_us / 1000);
+}
 
 }  // namespace framewire::service::http

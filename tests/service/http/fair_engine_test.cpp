@@ -72,5 +72,22 @@ TEST_F(HttpFairEngineAttack, NorDoesAPictureThatItHasAskedForFirst) {
   EXPECT_TRUE(server.idle()) << "what was handed in twice is over, too";
 }
 
+// Whoever looks for where the time goes has to find the engine's queue there, too.
+TEST(HttpServerTiming, WaitingInTheEngineIsQueue) {
+  TestServer server(loopback());
+  framewire::test::HeldEngine held(server.engine(), 1);
+  TestClient client(server.endpoint());
+  ASSERT_TRUE(client.send(post("/v1/resize?size=64x", text_of(make_jpeg(100, 80)))));
+  ASSERT_TRUE(within_a_minute([&] { return server.server().state().requests == 1; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  held.release();
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  const std::string timing = answer->field("server-timing");
+  const std::string name = "queue;dur=";
+  ASSERT_EQ(timing.find(name), 0u) << timing;
+  EXPECT_GE(std::stod(timing.substr(name.size())), 190) << timing;
+}
+
 }  // namespace
 }  // namespace framewire::service::http::test
