@@ -9,26 +9,30 @@ void ConversionQueue::push(WorkPtr work) noexcept {
   // Under the lock, as in WorkQueue: a cancellation is seen here or found here.
   watch_.expect(work->deadline);
   if (work->stop.stop_requested()) watch_.look_now();
-  items_.push_back(std::move(work));
+  const std::uint64_t client = work->client;
+  items_.push_back(client, base::Clock::now(), std::move(work));
   changed_.notify_one();
 }
 
 bool ConversionQueue::is_under_way(const Work& work) const noexcept {
-  return std::ranges::find(under_way_, work.request.conversion.get()) != under_way_.end();
+  return std::ranges::find(under_way_, work.request.conversion.get(), &UnderWay::conversion) !=
+         under_way_.end();
 }
 
 WorkPtr ConversionQueue::take_first_idle() noexcept {
+  const auto now = base::Clock::now();
   WorkPtr found;
-  WorkList kept;
-  while (!items_.empty()) {
-    WorkPtr work = items_.pop_front();
-    if (found == nullptr && !is_under_way(*work)) {
-      found = std::move(work);
+  WorkList passed;  // the last one first
+  while (found == nullptr && !items_.empty()) {
+    const FairList::Next next = items_.next(now);
+    if (is_under_way(items_.front(next))) {
+      passed.push_front(items_.lift(next));
     } else {
-      kept.push_back(std::move(work));
+      times_.serve(next.account, now);
+      found = items_.pop(next);
     }
   }
-  items_ = std::move(kept);
+  while (!passed.empty()) items_.put_down(passed.pop_front());
   return found;
 }
 
@@ -36,7 +40,8 @@ WorkPtr ConversionQueue::take() {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (WorkPtr work = take_first_idle()) {
-      under_way_.push_back(work->request.conversion.get());
+      const auto now = base::Clock::now();
+      under_way_.push_back({work->request.conversion.get(), times_.begin(work->client, now), now});
       return work;
     }
     if (closed_ && items_.empty()) return nullptr;
@@ -46,15 +51,16 @@ WorkPtr ConversionQueue::take() {
 
 WorkList ConversionQueue::complete(const color::ProfileConversion* done) noexcept {
   const std::lock_guard lock(mutex_);
-  under_way_.erase(std::ranges::find(under_way_, done));
-  WorkList ready, kept;
-  while (!items_.empty()) {
-    WorkPtr work = items_.pop_front();
-    const auto& conversion = work->request.conversion;
-    const bool same = conversion.get() == done && conversion->ready(work->side);
-    (same ? ready : kept).push_back(std::move(work));
-  }
-  items_ = std::move(kept);
+  const auto ended = std::ranges::find(under_way_, done, &UnderWay::conversion);
+  times_.end(ended->account, ended->begun, base::Clock::now());
+  under_way_.erase(ended);
+  WorkList ready;
+  items_.remove_if(
+      [&](const Work& work) {
+        const auto& conversion = work.request.conversion;
+        return conversion.get() == done && conversion->ready(work.side);
+      },
+      ready);
   changed_.notify_all();
   return ready;
 }
@@ -63,13 +69,13 @@ QueueWatch::TimePoint ConversionQueue::remove_over(WorkList& over) noexcept {
   auto earliest = QueueWatch::TimePoint::max();
   const auto now = base::Clock::now();
   const std::lock_guard lock(mutex_);
-  WorkList kept;
-  while (!items_.empty()) {
-    WorkPtr work = items_.pop_front();
-    if (!is_over(*work, now)) earliest = std::min(earliest, work->deadline);
-    (is_over(*work, now) ? over : kept).push_back(std::move(work));
-  }
-  items_ = std::move(kept);
+  items_.remove_if(
+      [&](const Work& work) {
+        const bool is_late = is_over(work, now);
+        if (!is_late) earliest = std::min(earliest, work.deadline);
+        return is_late;
+      },
+      over);
   return earliest;
 }
 

@@ -10,6 +10,7 @@
 #include <tests/support/sample_profiles.hpp>
 #include <tests/support/simple_profiles.hpp>
 #include <tests/unit/engine/fake_lanes.hpp>
+#include <thread>
 
 namespace framewire::engine {
 namespace {
@@ -215,6 +216,27 @@ TEST(EngineConversionQueue, WhoWaitsForTheOtherSideComesNext) {
   ASSERT_TRUE(a->prepare(Side::kDevice));
   EXPECT_TRUE(queue.complete(a.get()).empty());
   EXPECT_EQ(queue.take()->side, Side::kHost);
+}
+
+TEST(EngineConversionQueue, OneClientsProfilesDoNotHoldUpAnothers) {
+  QueueWatch watch;
+  ConversionQueue queue(watch);
+  queue.expect_threads(2);
+  const auto push = [&](std::uint64_t client, std::size_t number) {
+    WorkPtr work = waiting(conversion_of(number));
+    work->client = client;
+    queue.push(std::move(work));
+  };
+  for (std::size_t i = 0; i < 4; ++i) push(1, 20 + i);
+  const WorkPtr first = queue.take();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  push(2, 30);
+  EXPECT_EQ(queue.take()->client, 2u);
+  EXPECT_TRUE(queue.complete(first->request.conversion.get()).empty());
+  const WorkPtr next = queue.take();
+  EXPECT_EQ(next->client, 1u);
+  EXPECT_TRUE(queue.complete(next->request.conversion.get()).empty());
+  EXPECT_EQ(queue.take()->client, 1u) << "what is passed over is still there";
 }
 
 TEST(EngineConversionQueue, GivesUpWhatIsCancelledOrLate) {
