@@ -118,10 +118,7 @@ std::size_t WorkerPool::State::try_submit(std::span<EngineRequest> requests) {
     const std::lock_guard lock(mutex_);
     unanswered_ += requests.size();
     nobody = failing_;
-    if (!nobody) {
-      for (const JobPtr& job : accepted) begin_waiting(*job);
-      queue_.splice(queue_.end(), accepted);
-    }
+    if (!nobody) queue_.push_back_all(accepted);
   }
   refused_ += refused.size();
   deliver_all(refused, StatusCode::kInvalidInput, kQuarantined);
@@ -161,26 +158,20 @@ std::vector<WorkerPool::State::Batch> WorkerPool::State::assign(Jobs& superseded
   }
   assign_suspect(batches);
   while (!queue_.empty()) {
-    const auto job = next_job();
+    const auto job = queue_.next();
     const WorkerPtr worker = choose(**job);
     if (worker == nullptr) break;
-    end_waiting(**job);
     const auto claim = std::exchange((*job)->claim, nullptr);
     if (claim != nullptr && claim->exchange(true)) {
-      superseded.splice(superseded.end(), queue_, job);
+      queue_.take(job, superseded, false);
       continue;
     }
-    times_.serve((*job)->account, {});
-    give(worker, queue_, job, batches);
+    Jobs served;
+    queue_.take(job, served, true);
+    give(worker, served, job, batches);
   }
   std::erase_if(batches, [](const Batch& batch) { return batch.jobs.empty(); });
   return batches;
-}
-
-/// With the lock: it is put into the queue.
-void WorkerPool::State::begin_waiting(PoolJob& job) noexcept {
-  job.account = times_.enter(job.client, {});
-  job.queued = Clock::now();
 }
 
 /// With the lock. Counts what a worker has spent on a request. A failure does not say: no longer
@@ -197,21 +188,9 @@ void WorkerPool::State::charge(Worker& worker, const PoolJob& job,
              base::is_late_in_queue(result.error())) {
     return;
   }
-  constexpr decltype(work) kMost = std::chrono::minutes(10);  // workers may say anything
-  const std::size_t account = times_.enter(job.client, {});
-  times_.charge(account,
-                std::chrono::nanoseconds(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                             std::clamp(work, decltype(work)(0), kMost)))
-                    .count());
-  times_.leave(account);
-}
-
-/// With the lock, and not where the queue is empty. Of the client that has had least of the
-/// workers' time, what came first.
-Jobs::iterator WorkerPool::State::next_job() noexcept {
-  if (!times_.contended()) return queue_.begin();
-  return std::ranges::min_element(
-      queue_, {}, [this](const JobPtr& job) { return times_.time_ns(job->account, {}); });
+  constexpr double kMost_us = 600e6;  // workers may say anything
+  const double work_us = work.count() > 0 ? std::min(work.count(), kMost_us) : 0;
+  queue_.charge(job.client, static_cast<std::int64_t>(work_us * 1000));
 }
 
 /// With the lock. A suspect goes to a worker that has nothing else, and gets nothing else.
@@ -288,9 +267,11 @@ bool WorkerPool::State::hand_in(const Batch& batch) noexcept {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = batch.jobs.size(); i-- > taken;) {
     PoolJob& job = *batch.jobs[i];
-    Jobs& back = job.is_suspect ? suspects_ : queue_;
-    if (!job.is_suspect) begin_waiting(job);
-    back.splice(back.begin(), worker.in_hand, job.place);
+    if (job.is_suspect) {
+      suspects_.splice(suspects_.begin(), worker.in_hand, job.place);
+    } else {
+      queue_.push_front(worker.in_hand, job.place);
+    }
   }
   // An answer that came meanwhile has made room.
   if (worker.answers != batch.answers) return true;
@@ -331,11 +312,14 @@ void WorkerPool::State::on_loss(Worker& worker, PoolJob& job) noexcept {
   {
     const std::lock_guard lock(mutex_);
     worker.gone = true;
-    Jobs& waiting = job.is_suspect ? suspects_ : queue_;
-    Jobs& to = handing_in || worker.over ? waiting : worker.lost;
-    job.queued = Clock::now();
-    if (&to == &queue_) begin_waiting(job);
-    to.splice(to.begin(), worker.in_hand, job.place);
+    const bool waits = handing_in || worker.over;
+    if (waits && !job.is_suspect) {
+      queue_.push_front(worker.in_hand, job.place);
+    } else {
+      job.queued = Clock::now();
+      Jobs& to = waits ? suspects_ : worker.lost;
+      to.splice(to.begin(), worker.in_hand, job.place);
+    }
   }
   event_.notify();
 }
@@ -362,19 +346,12 @@ void WorkerPool::State::sweep(Clock::time_point now) noexcept {
     const std::lock_guard lock(mutex_);
     // An answer may have made room unnoticed.
     for (const WorkerPtr& worker : serving_) worker->full = false;
-    for (auto job = queue_.begin(); job != queue_.end();) {
-      const auto next = std::next(job);
-      const bool stopped = (*job)->stop.stop_requested();
-      if (stopped || (*job)->expires <= now) {
-        end_waiting(**job);
-        Jobs& to = stopped ? left : late;
-        to.splice(to.end(), queue_, job);
-      }
-      job = next;
-    }
+    queue_.take_if([&](const PoolJob& job) -> Jobs* {
+      if (job.stop.stop_requested()) return &left;
+      return job.expires <= now ? &late : nullptr;
+    });
     if (failing_) {
-      for (const JobPtr& job : queue_) end_waiting(*job);
-      helpless.splice(helpless.end(), queue_);
+      queue_.take_all(helpless);
       helpless.splice(helpless.end(), suspects_);
     }
   }

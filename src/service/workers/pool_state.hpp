@@ -3,8 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <base/client_times.hpp>
-#include <base/random.hpp>
 #include <base/wake_event.hpp>
 #include <client/local_connection.hpp>
 #include <condition_variable>
@@ -12,6 +10,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <service/workers/fair_jobs.hpp>
 #include <service/workers/handshake.hpp>
 #include <service/workers/process.hpp>
 #include <service/workers/quarantine.hpp>
@@ -44,10 +43,8 @@ struct PoolJob {
   unsigned kills = 0;                        ///< likewise, killed or stopped by a signal
   unsigned lone_kills = 0;                   ///< of these, with nothing else in hand
   bool is_suspect = false;                   ///< it is handed in alone
-  std::list<std::shared_ptr<PoolJob>>::iterator place;
+  Jobs::iterator place;
 };
-using JobPtr = std::shared_ptr<PoolJob>;
-using Jobs = std::list<JobPtr>;
 
 /// A worker process. What follows from `in_hand` on is under the pool's lock; the rest belongs to
 /// the thread that supervises.
@@ -125,9 +122,6 @@ class WorkerPool::State {
   void pump() noexcept;
   [[nodiscard]] std::vector<Batch> assign(Jobs& superseded);
   void assign_suspect(std::vector<Batch>& batches);
-  [[nodiscard]] Jobs::iterator next_job() noexcept;
-  void begin_waiting(PoolJob& job) noexcept;
-  void end_waiting(const PoolJob& job) noexcept { times_.leave(job.account); }
   void charge(Worker& worker, const PoolJob& job, const Result<Resized>& result) noexcept;
   [[nodiscard]] Worker* least_loaded() const noexcept;
   [[nodiscard]] WorkerPtr choose(const PoolJob& job) const;
@@ -183,13 +177,11 @@ class WorkerPool::State {
   std::vector<WorkerPtr> serving_;
   std::vector<EngineDevice> devices_;
   std::size_t window_ = 0;  ///< requests that a worker has in hand
-  Jobs queue_;              ///< not handed in yet
+  FairJobs queue_;          ///< not handed in yet
   Jobs suspects_;           ///< to be handed in alone
   WorkerPtr isolated_;      ///< which takes suspects, and nothing else
   std::size_t unanswered_ = 0;
-  base::ClientTimes times_{
-      base::random_seed()};  ///< of requests in `queue_`, and what workers had to do
-  bool failing_ = false;     ///< no worker runs, and several starts of each have failed
+  bool failing_ = false;  ///< no worker runs, and several starts of each have failed
   std::uint64_t next_ = 0;
 
   // Members of the thread that supervises.

@@ -403,7 +403,7 @@ void WorkerPool::State::end_all() noexcept {
     const std::lock_guard lock(mutex_);
     serving_.clear();
     isolated_.reset();
-    left.splice(left.end(), queue_);
+    queue_.take_all(left);
     left.splice(left.end(), suspects_);
   }
   for (const WorkerPtr& worker : retiring_) worker->connection->end();

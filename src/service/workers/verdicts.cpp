@@ -37,8 +37,7 @@ void WorkerPool::State::judge(Jobs lost, Cause cause) {
     to.splice(to.end(), lost, first);
   }
   const std::lock_guard lock(mutex_);
-  for (const JobPtr& job : again) begin_waiting(*job);
-  queue_.splice(queue_.begin(), again);
+  queue_.push_front_all(again);
   suspects_.splice(suspects_.end(), alone_again);
 }
 
@@ -67,15 +66,12 @@ void WorkerPool::State::convict(Jobs& lost, Jobs::iterator guilty) {
   all.splice(all.end(), lost, guilty);
   {
     const std::lock_guard lock(mutex_);
-    for (Jobs* list : {&queue_, &suspects_}) {
-      for (auto job = list->begin(); job != list->end();) {
-        const auto next = std::next(job);
-        if (std::ranges::equal((*job)->jpeg, jpeg)) {
-          if (list == &queue_) end_waiting(**job);
-          all.splice(all.end(), *list, job);
-        }
-        job = next;
-      }
+    const auto is_it = [&](const PoolJob& job) { return std::ranges::equal(job.jpeg, jpeg); };
+    queue_.take_if([&](const PoolJob& job) { return is_it(job) ? &all : nullptr; });
+    for (auto job = suspects_.begin(); job != suspects_.end();) {
+      const auto next = std::next(job);
+      if (is_it(**job)) all.splice(all.end(), suspects_, job);
+      job = next;
     }
   }
   refused_ += all.size();
