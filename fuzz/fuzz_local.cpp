@@ -6,7 +6,9 @@
 // does again.
 #include <sys/socket.h>
 #include <algorithm>
+#include <array>
 #include <base/wake_event.hpp>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -53,6 +55,12 @@ std::uint64_t take_number(Input& input) {
 std::uint64_t write(ipc::SharedPages& pages, Input& input) {
   const auto ring = pages.submissions();
   std::uint64_t submitted = 0;
+  const auto put = [&](const ipc::Submission& entry) {
+    constexpr std::size_t kWords = sizeof entry / sizeof(std::uint64_t);
+    const auto words = std::bit_cast<std::array<std::uint64_t, kWords>>(entry);
+    auto& place = ring.at(submitted++);
+    for (std::size_t i = 0; i < kWords; ++i) place[i] = words[i];
+  };
   while (!input.left.empty()) {
     switch (input.take() % 6) {
       case 0: {  // an entry
@@ -62,10 +70,10 @@ std::uint64_t write(ipc::SharedPages& pages, Input& input) {
         entry.offset = take_number(input);
         entry.bytes = take_number(input);
         entry.options_bytes = static_cast<std::uint32_t>(take_number(input));
-        std::array<std::uint64_t, 4> words{};
-        std::memcpy(words.data(), &entry, sizeof entry);
-        auto& place = ring.at(submitted++);
-        for (std::size_t i = 0; i < words.size(); ++i) place[i] = words[i];
+        // What only a service's own front is believed.
+        entry.waited_ms = static_cast<std::uint32_t>(entry.bytes);
+        entry.client = entry.offset;
+        put(entry);
         break;
       }
       case 1: {  // a request that could be right
@@ -74,10 +82,7 @@ std::uint64_t write(ipc::SharedPages& pages, Input& input) {
         entry.slot = static_cast<std::uint32_t>(input.take() % kSizes.slots);
         entry.bytes = input.take() * 8;
         entry.options_bytes = static_cast<std::uint32_t>(input.take() % 40);
-        std::array<std::uint64_t, 4> words{};
-        std::memcpy(words.data(), &entry, sizeof entry);
-        auto& place = ring.at(submitted++);
-        for (std::size_t i = 0; i < words.size(); ++i) place[i] = words[i];
+        put(entry);
         break;
       }
       case 2: {  // text of options
