@@ -79,14 +79,15 @@ TEST(HttpServerTiming, WaitingInTheEngineIsQueue) {
   TestClient client(server.endpoint());
   ASSERT_TRUE(client.send(post("/v1/resize?size=64x", text_of(make_jpeg(100, 80)))));
   ASSERT_TRUE(within_a_minute([&] { return server.server().state().requests == 1; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // It is admitted by its head: the body may come later on a busy machine, and counts from there.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
   held.release();
   const auto answer = client.receive();
   ASSERT_TRUE(answer);
   const std::string timing = answer->field("server-timing");
   const std::string name = "queue;dur=";
   ASSERT_EQ(timing.find(name), 0u) << timing;
-  EXPECT_GE(std::stod(timing.substr(name.size())), 190) << timing;
+  EXPECT_GE(std::stod(timing.substr(name.size())), 100) << timing;
 }
 
 }  // namespace
