@@ -32,8 +32,6 @@ class ClientTimes {
   /// A request waits, or no longer. @return the client's account
   std::size_t enter(std::uint64_t client, TimePoint now) noexcept;
   void leave(std::size_t account) noexcept;
-  /// Whether requests of several accounts wait.
-  [[nodiscard]] bool contended() const noexcept { return waiting_accounts_ > 1; }
   /// Whose request is taken out to be worked on.
   void serve(std::size_t account, TimePoint now) noexcept;
   /// Of a thread that works on a request. @return the client's account

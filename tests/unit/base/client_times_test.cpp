@@ -87,16 +87,6 @@ TEST_F(ClientTimesTest, WhatIsTakenWhileOthersWaitIsOwed) {
   EXPECT_EQ(times_.time_ns(waits, now_), 0);
 }
 
-TEST_F(ClientTimesTest, ContendedMeansSeveral) {
-  times_.enter(1, now_);
-  times_.enter(1, now_);
-  EXPECT_FALSE(times_.contended());
-  const std::size_t other = times_.enter(2, now_);
-  EXPECT_TRUE(times_.contended());
-  times_.leave(other);
-  EXPECT_FALSE(times_.contended());
-}
-
 TEST_F(ClientTimesTest, ClientsThatWantSomethingHaveAnAccountEach) {
   std::set<std::size_t> accounts;
   for (std::uint64_t client = 0; client < 256; ++client) {
